@@ -1,0 +1,22 @@
+#!/usr/bin/env python3
+"""Django's command line for this project."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> None:
+    """Run one management command."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "task_scheduler.settings")
+    try:
+        from django.core.management import execute_from_command_line
+    except ImportError:
+        sys.stderr.write("error: Django is not installed for this Python; use .venv/bin/python, which `make run` makes\n")
+        raise SystemExit(1) from None
+    execute_from_command_line(sys.argv)
+
+
+if __name__ == "__main__":
+    main()

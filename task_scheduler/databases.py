@@ -1,0 +1,55 @@
+"""From a database address to Django's settings: PostgreSQL by URL, SQLite as the embedded try-out store.
+
+SQLite runs under WAL and IMMEDIATE: a transaction takes its write lock at the start and can wait for it, where
+a read that turns into a write is refused at once. PostgreSQL gets nothing a transaction pooler would refuse.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import dj_database_url
+
+from task_scheduler.environment import BadEnvironment
+
+SQLITE_OPTIONS = {
+    "transaction_mode": "IMMEDIATE",
+    "timeout": 20,
+    "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+}
+
+
+def sqlite(file: Path) -> dict[str, Any]:
+    """Settings of the SQLite file; its folder is made."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    return {"ENGINE": "django.db.backends.sqlite3", "NAME": str(file), "OPTIONS": dict(SQLITE_OPTIONS)}
+
+
+def postgresql(url: str, *, variable: str = "DATABASE_URL") -> dict[str, Any]:
+    """Settings of a PostgreSQL URL. Raises BadEnvironment without showing the URL, which may hold a password."""
+    try:
+        parsed = dict(dj_database_url.parse(url))
+    except (ValueError, KeyError):
+        raise BadEnvironment(
+            f"{variable}=(value not shown) is refused; accepted: postgres://user:password@host:5432/name "
+            "with special characters percent-encoded"
+        ) from None
+    if not parsed.get("NAME"):
+        raise BadEnvironment(f"{variable}=(value not shown) is refused; accepted: a URL that ends in /database-name")
+    options = {"application_name": "task-scheduler", **parsed.get("OPTIONS", {})}
+    if "options" in options:
+        raise BadEnvironment(f"{variable} holds options=…, which a transaction pooler refuses; accepted: the URL without it")
+    return {
+        **parsed,
+        "ENGINE": "django.db.backends.postgresql",
+        "CONN_MAX_AGE": 60,
+        "CONN_HEALTH_CHECKS": True,
+        "DISABLE_SERVER_SIDE_CURSORS": True,
+        "OPTIONS": options,
+    }
+
+
+def from_url(url: str, *, sqlite_file: Path) -> dict[str, Any]:
+    """PostgreSQL when there is a URL, else the SQLite file."""
+    return postgresql(url) if url else sqlite(sqlite_file)
