@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from django.db import models
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Q
+from django.db.models.sql.compiler import SQLCompiler
 
 
 def one_of(field: str, choices: type[models.TextChoices], *, table: str) -> models.CheckConstraint:
@@ -23,3 +28,23 @@ def at_least(field: str, minimum: int, *, table: str) -> models.CheckConstraint:
 def exactly_when(condition: Q, other: Q, *, name: str) -> models.CheckConstraint:
     """Both conditions hold or neither does; `name` is a sentence, as it is the error people see."""
     return models.CheckConstraint(condition=(condition & other) | (~condition & ~other), name=name)
+
+
+class IsWholeSecond(models.Func):
+    """Predicate: the instant has no fraction of a second, whatever the time zone of the session.
+
+    Comparing with a truncated copy would depend on the session's zone, so a restore could refuse good rows.
+    """
+
+    output_field = models.BooleanField()
+
+    def as_postgresql(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any
+    ) -> tuple[str, Sequence[Any]]:
+        template = "MOD(EXTRACT(MICROSECONDS FROM %(expressions)s)::bigint, 1000000) = 0"
+        return self.as_sql(compiler, connection, template=template, **context)
+
+    def as_sqlite(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any
+    ) -> tuple[str, Sequence[Any]]:
+        return self.as_sql(compiler, connection, template="INSTR(%(expressions)s, '.') = 0", **context)

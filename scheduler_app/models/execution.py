@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models import F, Q
-from django.db.models.functions import TruncSecond
 
 from scheduler_app.domain.states import HELD, TERMINAL, WAITING
 from scheduler_app.models.choices import AttemptOutcome, ExecutionStatus, Lane, Trigger, WorkItemStatus
-from scheduler_app.models.constraints import at_least, exactly_when, one_of
+from scheduler_app.models.constraints import IsWholeSecond, at_least, exactly_when, one_of
 from scheduler_app.models.job import Job
 
 _WAITING = sorted(status.value for status in WAITING)
@@ -78,7 +77,7 @@ class Execution(models.Model):
                 name="execution_finished_at_iff_terminal",
             ),
             models.CheckConstraint(
-                condition=~Q(trigger__in=_SLOT_TRIGGERS) | Q(scheduled_for=TruncSecond("scheduled_for")),
+                condition=~Q(trigger__in=_SLOT_TRIGGERS) | Q(IsWholeSecond("scheduled_for")),
                 name="execution_slot_is_a_whole_second",
             ),
             one_of("status", ExecutionStatus, table="execution"),
