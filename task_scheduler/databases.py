@@ -22,7 +22,10 @@ SQLITE_OPTIONS = {
 
 def sqlite(file: Path) -> dict[str, Any]:
     """Settings of the SQLite file; its folder is made."""
-    file.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadEnvironment(f"the folder {file.parent} for the SQLite file cannot be made ({error.strerror}); set DATABASE_URL") from None
     return {"ENGINE": "django.db.backends.sqlite3", "NAME": str(file), "OPTIONS": dict(SQLITE_OPTIONS)}
 
 

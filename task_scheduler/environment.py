@@ -20,7 +20,9 @@ from environs import Env, EnvError, validate
 
 Network = IPv4Network | IPv6Network
 TRUE_AND_FALSE = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
-PROJECT_FOLDER = Path(__file__).resolve().parent.parent
+_CHECKOUT = Path(__file__).resolve().parent.parent
+# An installed package keeps its files where the command is run, never among the packages.
+PROJECT_FOLDER = _CHECKOUT if (_CHECKOUT / "manage.py").exists() else Path.cwd()
 YEAR = 365 * 86_400
 
 
@@ -261,15 +263,6 @@ def use_only(environ: Mapping[str, str]) -> None:
     _only = environ
 
 
-TEST_CHILD_DATABASE = "TEST_CHILD_DATABASE"
-TEST_DATABASE_URL = "TEST_DATABASE_URL"
-
-
 def test_child_database() -> str:
     """The test database that a process started by a test must use; empty in the test process itself."""
-    return os.environ.get(TEST_CHILD_DATABASE, "")
-
-
-def test_database_url() -> str:
-    """The PostgreSQL server for the tests: TEST_DATABASE_URL, else DATABASE_URL, else empty."""
-    return os.environ.get(TEST_DATABASE_URL, "") or os.environ.get("DATABASE_URL", "")
+    return os.environ.get("TEST_CHILD_DATABASE", "")

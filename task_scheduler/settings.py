@@ -6,6 +6,7 @@ Numbers of the scheduler itself go on as `SCHEDULER`, the record that scheduler_
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 from csp.constants import NONE, SELF
@@ -16,6 +17,7 @@ from task_scheduler.environment import PROJECT_FOLDER, BadEnvironment, Environme
 from task_scheduler.logs import configure_structlog, logging_settings
 
 BASE_DIR = PROJECT_FOLDER
+PACKAGE_DIR = Path(__file__).resolve().parent
 DEVELOPMENT_KEY = "dev-key-of-the-try-out-never-used-when-debug-is-off-0123456789"
 
 
@@ -68,7 +70,7 @@ MIDDLEWARE = [
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [folder for folder in (BASE_DIR / "templates", PACKAGE_DIR / "templates") if folder.is_dir()],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -120,7 +122,7 @@ LOGOUT_REDIRECT_URL = "/"
 
 STATIC_URL = "/static/"
 STATIC_ROOT = BASE_DIR / "var" / "static"
-STATICFILES_DIRS = [folder for folder in (BASE_DIR / "static",) if folder.is_dir()]
+STATICFILES_DIRS = [folder for folder in (BASE_DIR / "static", PACKAGE_DIR / "static") if folder.is_dir()]
 _plain_static = "django.contrib.staticfiles.storage.StaticFilesStorage"
 _hashed_static = "whitenoise.storage.CompressedManifestStaticFilesStorage"
 STORAGES = {

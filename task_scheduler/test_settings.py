@@ -15,8 +15,8 @@ from task_scheduler.environment import test_child_database, use_only
 if not test_child_database():
     use_only({})
 
-from task_scheduler.settings import *  # noqa: E402, F403
-from task_scheduler.databases import sqlite  # noqa: E402
+from task_scheduler.settings import *
+from task_scheduler.databases import sqlite
 
 _file = test_child_database() or str(Path(tempfile.gettempdir()) / f"task-scheduler-tests-{os.getpid()}.sqlite3")
 DATABASES = {"default": {**sqlite(Path(_file)), "TEST": {"NAME": _file}}}
