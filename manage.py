@@ -13,7 +13,9 @@ def main() -> None:
     try:
         from django.core.management import execute_from_command_line
     except ImportError:
-        sys.stderr.write("error: Django is not installed for this Python; use .venv/bin/python, which `make run` makes\n")
+        sys.stderr.write(
+            "error: Django is not installed for this Python; use .venv/bin/python, which `make run` makes\n"
+        )
         raise SystemExit(1) from None
     execute_from_command_line(sys.argv)
 

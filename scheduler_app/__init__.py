@@ -1,1 +1,1 @@
-"""A durable scheduler: due moments become rows exactly once, rows become attempts, attempts leave evidence."""
+"""A durable scheduler: due moments become rows, rows become attempts, attempts leave evidence."""

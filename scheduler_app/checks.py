@@ -43,7 +43,8 @@ def check_lease_outlives_heartbeat(app_configs: Sequence[Any] | None, **kwargs: 
         return []
     return [
         Warning(
-            f"ALIVE_SECONDS ({record.alive_seconds}) is less than three times HEARTBEAT_SECONDS ({record.heartbeat_seconds}).",
+            f"ALIVE_SECONDS ({record.alive_seconds}) is less than three times "
+            f"HEARTBEAT_SECONDS ({record.heartbeat_seconds}).",
             hint="One slow renewal then costs a worker all its running work; raise ALIVE_SECONDS.",
             id="scheduler_app.W001",
         )

@@ -8,112 +8,30 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-from environs import Env, EnvError, validate
+from environs import Env, EnvError
 
-Network = IPv4Network | IPv6Network
-TRUE_AND_FALSE = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
-_CHECKOUT = Path(__file__).resolve().parent.parent
-# An installed package keeps its files where the command is run, never among the packages.
-PROJECT_FOLDER = _CHECKOUT if (_CHECKOUT / "manage.py").exists() else Path.cwd()
+from task_scheduler.variables import (
+    Network,
+    Variable,
+    flag,
+    folder,
+    names,
+    networks,
+    number,
+    text,
+    url,
+)
+
 YEAR = 365 * 86_400
 
 
 class BadEnvironment(Exception):
     """A variable has a value the product cannot start with; the message is one line for people."""
-
-
-@dataclass(frozen=True, slots=True)
-class Variable:
-    """How one variable is read: `parse` gets the raw text and returns the value or raises ValueError."""
-
-    name: str
-    default: str
-    meaning: str
-    accepted: str
-    parse: Callable[[Env, str], Any]
-    secret: bool = False
-
-
-def _declare(variable: Variable, default: Any) -> Any:
-    return dataclasses.field(default=default, metadata={"variable": variable})
-
-
-def _text(name: str, default: str, meaning: str, *, secret: bool = False, accepted: str = "text", pattern: str = "") -> Any:
-    def parse(env: Env, key: str) -> str:
-        value: str = env.str(key)
-        if pattern and not re.fullmatch(pattern, value):
-            raise ValueError(value)
-        return value
-
-    return _declare(Variable(name, default, meaning, accepted, parse, secret), default)
-
-
-def _flag(name: str, default: bool, meaning: str) -> Any:
-    def parse(env: Env, key: str) -> bool:
-        value = str(env.str(key)).strip().lower()
-        if value not in TRUE_AND_FALSE:
-            raise ValueError(value)
-        return TRUE_AND_FALSE[value]
-
-    return _declare(Variable(name, "1" if default else "0", meaning, "1 or 0 (true, false)", parse), default)
-
-
-def _number(name: str, default: int, meaning: str, minimum: int, maximum: int) -> Any:
-    def parse(env: Env, key: str) -> int:
-        if not re.fullmatch(r"\s*\d{1,18}\s*", env.str(key)):
-            raise ValueError("not a whole number")
-        value: int = env.int(key, validate=validate.Range(min=minimum, max=maximum))
-        return value
-
-    accepted = f"a whole number from {minimum} to {maximum}"
-    return _declare(Variable(name, str(default), meaning, accepted, parse), default)
-
-
-def _names(name: str, meaning: str, accepted: str, pattern: str) -> Any:
-    def parse(env: Env, key: str) -> tuple[str, ...]:
-        values = tuple(part.strip() for part in env.list(key) if part.strip())
-        if any(not re.fullmatch(pattern, value) for value in values):
-            raise ValueError(values)
-        return values
-
-    return _declare(Variable(name, "", meaning, accepted, parse), ())
-
-
-def _url(name: str, meaning: str, schemes: tuple[str, ...], *, default: str = "", example: str) -> Any:
-    def parse(env: Env, key: str) -> str:
-        value = str(env.str(key)).strip()
-        parts = urlsplit(value)
-        if parts.scheme not in schemes or not (parts.netloc or parts.path.strip("/") or parts.query):
-            raise ValueError("scheme")
-        _ = parts.port  # raises ValueError on a port that is no number
-        return value
-
-    accepted = " or ".join(f"{scheme}://…" for scheme in schemes) + f", for example {example}"
-    return _declare(Variable(name, default, meaning, accepted, parse, secret="@" in example), default)
-
-
-def _networks(name: str, meaning: str) -> Any:
-    def parse(env: Env, key: str) -> tuple[Network, ...]:
-        return tuple(ip_network(part.strip(), strict=True) for part in env.list(key) if part.strip())
-
-    accepted = "a comma list of networks without host bits, for example 10.0.0.0/8,fd00::/8"
-    return _declare(Variable(name, "", meaning, accepted, parse), ())
-
-
-def _folder(name: str, default: str, meaning: str) -> Any:
-    def parse(env: Env, key: str) -> Path:
-        value = Path(env.str(key))
-        return value if value.is_absolute() else PROJECT_FOLDER / value
-
-    return _declare(Variable(name, default, meaning, "a folder name", parse), PROJECT_FOLDER / default)
 
 
 POSTGRES_EXAMPLE = "postgres://scheduler:scheduler@localhost:5432/task_scheduler"
@@ -124,68 +42,141 @@ POSTGRES_SCHEMES = ("postgres", "postgresql")
 class Environment:
     """Every value the product takes from its surroundings; durations are whole seconds."""
 
-    debug: bool = _flag("DEBUG", True, "try-out mode; set 0 in production, which then needs SECRET_KEY and ALLOWED_HOSTS")
-    secret_key: str = _text("SECRET_KEY", "", "signs sessions; needed when DEBUG=0, long and random", secret=True)
-    allowed_hosts: tuple[str, ...] = _names(
-        "ALLOWED_HOSTS", "host names the pages answer to; empty with DEBUG=1 means this machine only",
-        "a comma list of host names, for example scheduler.example.org", r"\*|\.?[A-Za-z0-9_.\-]+|\[[0-9A-Fa-f:.]+\]",
+    debug: bool = flag(
+        "DEBUG", True, "try-out mode; set 0 in production, which then needs SECRET_KEY and ALLOWED_HOSTS"
     )
-    csrf_trusted_origins: tuple[str, ...] = _names(
-        "CSRF_TRUSTED_ORIGINS", "origins whose forms are accepted behind a proxy",
-        "a comma list of origins with scheme, for example https://scheduler.example.org", r"https?://[^\s/]+",
+    secret_key: str = text(
+        "SECRET_KEY", "", "signs sessions; needed when DEBUG=0, long and random", secret=True
     )
-    secure_cookies: bool = _flag("SECURE_COOKIES", False, "cookies over TLS only, HSTS, plain HTTP redirected; set 1 behind TLS")
-    database_url: str = _url(
-        "DATABASE_URL", "the PostgreSQL that holds everything; empty means a SQLite file under var/", POSTGRES_SCHEMES,
+    allowed_hosts: tuple[str, ...] = names(
+        "ALLOWED_HOSTS",
+        "host names the pages answer to; empty with DEBUG=1 means this machine only",
+        "a comma list of host names, for example scheduler.example.org",
+        r"\*|\.?[A-Za-z0-9_.\-]+|\[[0-9A-Fa-f:.]+\]",
+    )
+    csrf_trusted_origins: tuple[str, ...] = names(
+        "CSRF_TRUSTED_ORIGINS",
+        "origins whose forms are accepted behind a proxy",
+        "a comma list of origins with scheme, for example https://scheduler.example.org",
+        r"https?://[^\s/]+",
+    )
+    secure_cookies: bool = flag(
+        "SECURE_COOKIES", False, "cookies over TLS only, HSTS, plain HTTP redirected; set 1 behind TLS"
+    )
+    database_url: str = url(
+        "DATABASE_URL",
+        "the PostgreSQL that holds everything; empty means the SQLite file var/scheduler.sqlite3",
+        (*POSTGRES_SCHEMES, "sqlite"),
         example=POSTGRES_EXAMPLE,
     )
-    database_direct_url: str = _url(
-        "DATABASE_DIRECT_URL", "PostgreSQL without a transaction pooler, for LISTEN; empty means DATABASE_URL", POSTGRES_SCHEMES,
+    database_direct_url: str = url(
+        "DATABASE_DIRECT_URL",
+        "PostgreSQL without a transaction pooler, for LISTEN; empty means DATABASE_URL",
+        POSTGRES_SCHEMES,
         example=POSTGRES_EXAMPLE,
     )
-    redis_url: str = _url(
-        "REDIS_URL", "optional page cache; empty means memory of the process", ("redis", "rediss", "unix"),
+    redis_url: str = url(
+        "REDIS_URL",
+        "optional page cache; empty means memory of the process",
+        ("redis", "rediss", "unix"),
         example="redis://:password@localhost:6379/0",
     )
-    webui_auth: bool = _flag("WEBUI_AUTH", True, "0 opens all pages without sign-in; demo only, refused when DEBUG=0")
-    webui_public_read: bool = _flag("WEBUI_PUBLIC_READ", True, "0 closes job pages and the execution list to visitors")
-    cli_secret: str = _text("SCHEDULER_CLI_SECRET", "", "when set, commands that change something need --cli-secret", secret=True)
-    api_key: str = _text("SCHEDULER_API_KEY", "", "one bearer key for the HTTP API with every right; empty means none", secret=True)
-    self_url: str = _url(
-        "SCHEDULER_SELF_URL", "where the task http_health_check_local asks", ("http", "https"),
-        default="http://127.0.0.1:8000", example="http://127.0.0.1:8000",
+    webui_auth: bool = flag(
+        "WEBUI_AUTH", True, "0 opens all pages without sign-in; demo only, refused when DEBUG=0"
     )
-    task_modules: tuple[str, ...] = _names(
-        "SCHEDULER_TASK_MODULES", "modules with tasks of your own",
-        "a comma list of module names, for example acme.tasks,acme.reports", r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*",
+    webui_public_read: bool = flag(
+        "WEBUI_PUBLIC_READ", True, "0 closes job pages and the execution list to visitors"
     )
-    egress_allow_networks: tuple[Network, ...] = _networks(
+    cli_secret: str = text(
+        "SCHEDULER_CLI_SECRET", "", "when set, commands that change something need --cli-secret", secret=True
+    )
+    api_key: str = text(
+        "SCHEDULER_API_KEY",
+        "",
+        "one bearer key for the HTTP API with every right; empty means none",
+        secret=True,
+    )
+    self_url: str = url(
+        "SCHEDULER_SELF_URL",
+        "where the task http_health_check_local asks",
+        ("http", "https"),
+        default="http://127.0.0.1:8000",
+        example="http://127.0.0.1:8000",
+    )
+    task_modules: tuple[str, ...] = names(
+        "SCHEDULER_TASK_MODULES",
+        "modules with tasks of your own",
+        "a comma list of module names, for example acme.tasks,acme.reports",
+        r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*",
+    )
+    egress_allow_networks: tuple[Network, ...] = networks(
         "EGRESS_ALLOW_NETWORKS", "private networks that webhooks may reach; empty means public addresses only"
     )
-    login_rate_limit_attempts: int = _number("LOGIN_RATE_LIMIT_ATTEMPTS", 10, "failed sign-ins allowed per five minutes", 1, 10_000)
-    dev_admin_username: str = _text("DEV_ADMIN_USERNAME", "admin", "name of the first operator made for a try-out")
-    dev_admin_password: str = _text(
-        "DEV_ADMIN_PASSWORD", "", "password of that operator; empty means admin with DEBUG=1 and a refusal with DEBUG=0", secret=True
+    login_rate_limit_attempts: int = number(
+        "LOGIN_RATE_LIMIT_ATTEMPTS", 10, "failed sign-ins allowed per five minutes", 1, 10_000
     )
-    dev_admin_email: str = _text("DEV_ADMIN_EMAIL", "admin@example.com", "mail address of that operator", accepted="a mail address", pattern=r"[^@\s]+@[^@\s]+")
-    readyz_require_heartbeats: bool = _flag("READYZ_REQUIRE_HEARTBEATS", False, "1 makes /readyz need a live scheduler")
-    readyz_require_worker_heartbeat: bool = _flag("READYZ_REQUIRE_WORKER_HEARTBEAT", False, "1 makes /readyz need a live worker")
-    readyz_redis_optional: bool = _flag("READYZ_REDIS_OPTIONAL", False, "1 keeps /readyz green when Redis is down")
-    artifact_dir: Path = _folder("ARTIFACT_DIR", "var/artifacts", "folder of the files that the task write_file_artifact makes")
-    misfire_catch_up_cap: int = _number("MISFIRE_CATCH_UP_CAP", 20, "late slots of one job made up per tick", 1, 1_000)
-    lease_seconds: int = _number("LEASE_SECONDS", 60, "shortest lease of a claimed execution", 1, 86_400)
-    lease_buffer_seconds: int = _number("LEASE_BUFFER_SECONDS", 30, "lease beyond the timeout of the job", 1, 3_600)
-    heartbeat_seconds: int = _number("HEARTBEAT_SECONDS", 5, "time between two signs of life of a process", 1, 3_600)
-    alive_seconds: int = _number("ALIVE_SECONDS", 45, "silence after which a process counts as dead; more than HEARTBEAT_SECONDS", 2, 86_400)
-    heartbeat_prune_seconds: int = _number("HEARTBEAT_PRUNE_SECONDS", 86_400, "age at which dead processes leave the list", 1, YEAR)
-    drain_seconds: int = _number("DRAIN_SECONDS", 30, "time running work gets to finish when a worker is stopped", 0, 86_400)
-    unknown_task_seconds: int = _number("UNKNOWN_TASK_SECONDS", 600, "time until work no worker knows is failed", 1, YEAR)
-    finished_job_days: int = _number("FINISHED_JOB_DAYS", 30, "days a finished one-time job is kept", 1, 36_500)
-    event_days: int = _number("EVENT_DAYS", 365, "days the audit trail is kept", 1, 36_500)
+    dev_admin_username: str = text(
+        "DEV_ADMIN_USERNAME", "admin", "name of the first operator made for a try-out"
+    )
+    dev_admin_password: str = text(
+        "DEV_ADMIN_PASSWORD",
+        "",
+        "password of that operator; empty means admin with DEBUG=1 and a refusal with DEBUG=0",
+        secret=True,
+    )
+    dev_admin_email: str = text(
+        "DEV_ADMIN_EMAIL",
+        "admin@example.com",
+        "mail address of that operator",
+        accepted="a mail address",
+        pattern=r"[^@\s]+@[^@\s]+",
+    )
+    readyz_require_heartbeats: bool = flag(
+        "READYZ_REQUIRE_HEARTBEATS", False, "1 makes /readyz need a live scheduler"
+    )
+    readyz_require_worker_heartbeat: bool = flag(
+        "READYZ_REQUIRE_WORKER_HEARTBEAT", False, "1 makes /readyz need a live worker"
+    )
+    readyz_redis_optional: bool = flag(
+        "READYZ_REDIS_OPTIONAL", False, "1 keeps /readyz green when Redis is down"
+    )
+    artifact_dir: Path = folder(
+        "ARTIFACT_DIR", "var/artifacts", "folder of the files that the task write_file_artifact makes"
+    )
+    misfire_catch_up_cap: int = number(
+        "MISFIRE_CATCH_UP_CAP", 20, "late slots of one job made up per tick", 1, 1_000
+    )
+    lease_seconds: int = number("LEASE_SECONDS", 60, "shortest lease of a claimed execution", 1, 86_400)
+    lease_buffer_seconds: int = number(
+        "LEASE_BUFFER_SECONDS", 30, "lease beyond the timeout of the job", 1, 3_600
+    )
+    heartbeat_seconds: int = number(
+        "HEARTBEAT_SECONDS", 5, "time between two signs of life of a process", 1, 3_600
+    )
+    alive_seconds: int = number(
+        "ALIVE_SECONDS",
+        45,
+        "silence after which a process counts as dead; more than HEARTBEAT_SECONDS",
+        2,
+        86_400,
+    )
+    heartbeat_prune_seconds: int = number(
+        "HEARTBEAT_PRUNE_SECONDS", 86_400, "age at which dead processes leave the list", 1, YEAR
+    )
+    drain_seconds: int = number(
+        "DRAIN_SECONDS", 30, "time running work gets to finish when a worker is stopped", 0, 86_400
+    )
+    unknown_task_seconds: int = number(
+        "UNKNOWN_TASK_SECONDS", 600, "time until work no worker knows is failed", 1, YEAR
+    )
+    finished_job_days: int = number(
+        "FINISHED_JOB_DAYS", 30, "days a finished one-time job is kept", 1, 36_500
+    )
+    event_days: int = number("EVENT_DAYS", 365, "days the audit trail is kept", 1, 36_500)
 
 
 class _Reader(Env):
-    """environs over a given mapping; a secret is also taken from the file that NAME_FILE names."""
+    """environs over a given mapping instead of the process environment."""
 
     def __init__(self, source: Mapping[str, str]) -> None:
         super().__init__()
@@ -206,12 +197,16 @@ def _raw(variable: Variable, environ: Mapping[str, str]) -> str:
     if not file_name:
         return direct
     if direct:
-        raise BadEnvironment(f"{variable.name} and {variable.name}_FILE are both set; accepted: one of the two")
+        raise BadEnvironment(
+            f"{variable.name} and {variable.name}_FILE are both set; accepted: one of the two"
+        )
     try:
         return Path(file_name).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise BadEnvironment(f"{variable.name}_FILE={file_name!r} cannot be read ({reason}); accepted: a readable text file") from None
+        raise BadEnvironment(
+            f"{variable.name}_FILE={file_name!r} cannot be read ({reason}); accepted: a readable text file"
+        ) from None
 
 
 def _refusal(variable: Variable, raw: str) -> BadEnvironment:
@@ -220,7 +215,7 @@ def _refusal(variable: Variable, raw: str) -> BadEnvironment:
 
 
 def read_environment(environ: Mapping[str, str] | None = None) -> Environment:
-    """The record of `environ`, by default of what `use_only` set, else of the process. Raises BadEnvironment."""
+    """The record of `environ`, else of what `use_only` set, else of the process; raises BadEnvironment."""
     source = environ if environ is not None else (_only if _only is not None else os.environ)
     values: dict[str, Any] = {}
     for field in dataclasses.fields(Environment):
@@ -241,17 +236,25 @@ def _check_together(record: Environment) -> None:
     """Rules that need more than one variable."""
     if record.alive_seconds <= record.heartbeat_seconds:
         raise BadEnvironment(
-            f"ALIVE_SECONDS='{record.alive_seconds}' is refused; accepted: more than HEARTBEAT_SECONDS ({record.heartbeat_seconds})"
+            f"ALIVE_SECONDS='{record.alive_seconds}' is refused; "
+            f"accepted: more than HEARTBEAT_SECONDS ({record.heartbeat_seconds})"
         )
     if record.debug:
         return
     if len(record.secret_key) < 50 or len(set(record.secret_key)) < 5 or record.secret_key.startswith("dev-"):
-        raise BadEnvironment("SECRET_KEY=(value not shown) is refused; accepted when DEBUG=0: at least 50 random characters")
+        raise BadEnvironment(
+            "SECRET_KEY=(value not shown) is refused; accepted when DEBUG=0: at least 50 random characters"
+        )
     if not record.allowed_hosts or "*" in record.allowed_hosts:
         shown = ",".join(record.allowed_hosts)
-        raise BadEnvironment(f"ALLOWED_HOSTS={shown!r} is refused; accepted when DEBUG=0: real host names, for example scheduler.example.org")
+        raise BadEnvironment(
+            f"ALLOWED_HOSTS={shown!r} is refused; "
+            "accepted when DEBUG=0: real host names, for example scheduler.example.org"
+        )
     if not record.webui_auth:
-        raise BadEnvironment("WEBUI_AUTH='0' is refused; accepted when DEBUG=0: 1, because 0 opens every page to everybody")
+        raise BadEnvironment(
+            "WEBUI_AUTH='0' is refused; accepted when DEBUG=0: 1, because 0 opens every page to everybody"
+        )
 
 
 _only: Mapping[str, str] | None = None

@@ -29,7 +29,12 @@ def _renderers(as_json: bool) -> list[Processor]:
 def configure_structlog() -> None:
     """Send structlog through the standard library; called once by the settings."""
     structlog.configure(
-        processors=[structlog.stdlib.filter_by_level, *SHARED[:3], SHARED[4], structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *SHARED[:3],
+            SHARED[4],
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=True,
@@ -47,7 +52,9 @@ def logging_settings(*, as_json: bool) -> dict[str, Any]:
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"line": formatter},
-        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "stream": "ext://sys.stderr"}},
+        "handlers": {
+            "stderr": {"class": "logging.StreamHandler", "formatter": "line", "stream": "ext://sys.stderr"}
+        },
         "root": {"handlers": ["stderr"], "level": "INFO"},
         "loggers": {
             "django": {"handlers": [], "level": "INFO", "propagate": True},

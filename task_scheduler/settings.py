@@ -13,8 +13,9 @@ from csp.constants import NONE, SELF
 
 from scheduler_app.conf import SchedulerConf
 from task_scheduler.databases import from_url
-from task_scheduler.environment import PROJECT_FOLDER, BadEnvironment, Environment, read_environment
+from task_scheduler.environment import BadEnvironment, Environment, read_environment
 from task_scheduler.logs import configure_structlog, logging_settings
+from task_scheduler.variables import PROJECT_FOLDER
 
 BASE_DIR = PROJECT_FOLDER
 PACKAGE_DIR = Path(__file__).resolve().parent
@@ -95,7 +96,9 @@ def _caches(redis_url: str) -> dict[str, dict[str, Any]]:
         "SOCKET_CONNECT_TIMEOUT": 0.25,
         "SOCKET_TIMEOUT": 0.25,
     }
-    return {"default": {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": redis_url, "OPTIONS": options}}
+    return {
+        "default": {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": redis_url, "OPTIONS": options}
+    }
 
 
 CACHES = _caches(ENVIRONMENT.redis_url)
@@ -181,7 +184,7 @@ SCHEDULER = SchedulerConf(
     api_key=ENVIRONMENT.api_key,
     self_url=ENVIRONMENT.self_url,
     task_modules=ENVIRONMENT.task_modules,
-    egress_allow_networks=ENVIRONMENT.egress_allow_networks,
+    egress_allow_networks=tuple(str(network) for network in ENVIRONMENT.egress_allow_networks),
     readyz_require_heartbeats=ENVIRONMENT.readyz_require_heartbeats,
     readyz_require_worker_heartbeat=ENVIRONMENT.readyz_require_worker_heartbeat,
     readyz_redis_optional=ENVIRONMENT.readyz_redis_optional,

@@ -1,7 +1,7 @@
 """Settings of `pytest --ds=task_scheduler.test_settings_postgres`: the same suite on a real PostgreSQL.
 
-The server is TEST_DATABASE_URL, else DATABASE_URL, else one that the test harness finds or brings. It has to be up
-before the settings are complete, because pytest-django reads the databases before any conftest file is loaded.
+The server is TEST_DATABASE_URL, else DATABASE_URL, else one that the test harness finds or brings. It has to
+be up before the settings are complete: pytest-django reads the databases before any conftest file is loaded.
 """
 
 from __future__ import annotations

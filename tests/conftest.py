@@ -1,4 +1,4 @@
-"""What every test may use: which services stand behind the run, and how a test starts a process of the product."""
+"""What every test may use: the services behind the run, and how a test starts a process of the product."""
 
 from __future__ import annotations
 
@@ -24,14 +24,18 @@ def on_postgresql() -> bool:
 
 def pytest_report_header() -> list[str]:
     """Says which services stand behind the run."""
-    database = private_postgresql.description if on_postgresql() else f"SQLite {sqlite3.sqlite_version} (file, WAL)"
+    database = (
+        private_postgresql.description if on_postgresql() else f"SQLite {sqlite3.sqlite_version} (file, WAL)"
+    )
     return [f"database: {database}", f"redis: {which_redis()}", f"browser: {chromium_path() or 'none found'}"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A test whose service is missing is skipped with the way to enable it."""
     needs_postgresql = pytest.mark.skip(reason=f"needs the row locks of PostgreSQL; run: {ENABLE_POSTGRESQL}")
-    needs_browser = pytest.mark.skip(reason="needs Chromium; install it (apt install chromium) or set CHROMIUM_BIN")
+    needs_browser = pytest.mark.skip(
+        reason="needs Chromium; install it (apt install chromium) or set CHROMIUM_BIN"
+    )
     for item in items:
         if item.get_closest_marker("postgresql") and not on_postgresql():
             item.add_marker(needs_postgresql)
@@ -64,10 +68,21 @@ def private_redis() -> Iterator[RedisServer]:
 
 @pytest.fixture
 def child_environment(transactional_db: None) -> Callable[..., dict[str, str]]:
-    """The environment of a process of the product that works on this test's database; keywords are further variables."""
+    """Makes the environment of a process that works on this test's database; keywords are more variables."""
 
     def environment(**variables: str) -> dict[str, str]:
-        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "SYSTEMROOT", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG") if name in os.environ}
+        kept = {
+            name: os.environ[name]
+            for name in (
+                "PATH",
+                "HOME",
+                "LANG",
+                "SYSTEMROOT",
+                "COVERAGE_PROCESS_START",
+                "COVERAGE_PROCESS_CONFIG",
+            )
+            if name in os.environ
+        }
         return {
             **kept,
             "DJANGO_SETTINGS_MODULE": str(settings.SETTINGS_MODULE),

