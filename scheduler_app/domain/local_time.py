@@ -1,0 +1,154 @@
+"""What the clock on the wall of a zone reads at an instant, and which instant a reading names.
+
+This is the only place that meets a gap (a reading that does not exist) or a fold (a reading that occurs
+twice). A zone is a sorted table of segments of constant offset, in whole minutes since 1970-01-01T00:00Z;
+it grows on demand and never changes what it said. Since 1973 every zone shifts on whole minutes by whole
+minutes, at most 24 hours, and at least six days after the shift before; the tests hold the zone data to
+that.
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_right
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import NamedTuple
+
+from scheduler_app.domain.zones import load_zone
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+DAY = 1_440
+FIRST_MINUTE = int((datetime(1973, 1, 1, tzinfo=UTC) - EPOCH).total_seconds()) // 60
+LAST_MINUTE = int((datetime(2199, 12, 31, 23, 59, tzinfo=UTC) - EPOCH).total_seconds()) // 60
+FIRST_SECOND = FIRST_MINUTE * 60
+LAST_SECOND = LAST_MINUTE * 60
+
+_TABLE_START = FIRST_MINUTE - 2 * DAY
+TABLE_END = LAST_MINUTE + 2 * DAY
+_PROBE = timedelta(days=3)
+_AHEAD = 3 * 366 * DAY
+
+
+class OffsetTable(NamedTuple):
+    """`offsets[i]` minutes hold from `starts[i]` to `starts[i + 1]`; the last one at least to `until`."""
+
+    starts: tuple[int, ...]
+    offsets: tuple[int, ...]
+    until: int
+
+
+class Shift(NamedTuple):
+    """At UTC minute `at` the offset changes from `before` to `after` minutes."""
+
+    at: int
+    before: int
+    after: int
+
+
+class ZoneClock:
+    """Readings of one zone, from 1973 to 2199. Safe to share: readers see one whole table or another."""
+
+    __slots__ = ("_growing", "_table", "_zone", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._zone = load_zone(name)
+        self._growing = threading.Lock()
+        self._table = OffsetTable((_TABLE_START,), (self._offset(_instant(_TABLE_START)),), _TABLE_START + 1)
+
+    def table(self, minute: int) -> OffsetTable:
+        """The segments, reaching past `minute` (or to the end of the supported time)."""
+        table = self._table
+        return table if minute < table.until else self._grown(minute)
+
+    def reading(self, minute: int) -> int:
+        """What the wall reads at UTC minute `minute`, as minutes since 1970-01-01T00:00 of the same wall."""
+        starts, offsets, _ = self.table(minute)
+        return minute + offsets[bisect_right(starts, minute) - 1]
+
+    def first_instant(self, reading: int) -> tuple[int, bool]:
+        """The first UTC minute at which the wall reads `reading`; or the end of a gap over it, and True."""
+        starts, offsets, until = self.table(reading + 2 * DAY)
+        index = bisect_right(starts, reading - 2 * DAY) - 1
+        while True:
+            instant = max(reading - offsets[index], starts[index])
+            end = starts[index + 1] if index + 1 < len(starts) else until
+            if instant < end:
+                return instant, instant + offsets[index] != reading
+            index += 1
+
+    def place(self, minute: int) -> tuple[int, int]:
+        """(n, of): the reading at this UTC minute is its nth occurrence of `of` (1 or 2)."""
+        starts, offsets, _ = self.table(minute + 2 * DAY)
+        index = bisect_right(starts, minute) - 1
+        reading = minute + offsets[index]
+        if index and reading < starts[index] + offsets[index - 1]:
+            return 2, 2
+        if index + 1 < len(starts) and reading >= starts[index + 1] + offsets[index + 1]:
+            return 1, 2
+        return 1, 1
+
+    def shifts(self, first: int, last: int) -> Iterator[Shift]:
+        """The shifts at UTC minutes `first` to `last`, both included, in order."""
+        starts, offsets, _ = self.table(min(last, TABLE_END - 1))
+        for index in range(max(bisect_right(starts, first - 1), 1), len(starts)):
+            if starts[index] > last:
+                return
+            yield Shift(starts[index], offsets[index - 1], offsets[index])
+
+    def _grown(self, minute: int) -> OffsetTable:
+        with self._growing:
+            table = self._table
+            if minute < table.until or table.until >= TABLE_END:
+                return table
+            end = min(minute + _AHEAD, TABLE_END)
+            starts, offsets = list(table.starts), list(table.offsets)
+            known, offset = _instant(table.until - 1), offsets[-1]
+            while known < _instant(end - 1):
+                probe = min(known + _PROBE, _instant(end - 1))
+                if self._offset(probe) != offset:
+                    shift = self._shift_between(known, probe, offset)
+                    probe, offset = shift, self._offset(shift)
+                    starts.append(_minute(shift))
+                    offsets.append(offset)
+                known = probe
+            self._table = OffsetTable(tuple(starts), tuple(offsets), end)
+            return self._table
+
+    def _shift_between(self, same: datetime, other: datetime, offset: int) -> datetime:
+        """The first minute after `same` and up to `other` at which `offset` no longer holds."""
+        low, high = _minute(same), _minute(other)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._offset(_instant(middle)) == offset else (low, middle)
+        return _instant(high)
+
+    def _offset(self, instant: datetime) -> int:
+        local = instant.replace(tzinfo=self._zone)
+        return int((self._zone.fromutc(local) - local).total_seconds()) // 60
+
+
+@lru_cache(maxsize=1024)
+def clock_of(name: str) -> ZoneClock:
+    """The one shared clock of a zone; ScheduleError with field `timezone` when there is no such zone."""
+    return ZoneClock(name)
+
+
+def local_text(at: datetime, timezone: str) -> str:
+    """An instant as the wall of the zone shows it, with the offset: `2026-03-08T03:00:00-04:00`."""
+    return at.astimezone(load_zone(timezone)).isoformat(timespec="seconds")
+
+
+def reading_text(reading: int) -> str:
+    """A reading as `2026-03-08 02:30`."""
+    return (EPOCH + timedelta(minutes=reading)).strftime("%Y-%m-%d %H:%M")
+
+
+def _instant(minute: int) -> datetime:
+    return EPOCH + timedelta(minutes=minute)
+
+
+def _minute(instant: datetime) -> int:
+    return int((instant - EPOCH).total_seconds()) // 60
