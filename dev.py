@@ -58,10 +58,18 @@ def find_python():
     if sys.version_info >= OLDEST:
         return sys.executable
     for name in OTHER_PYTHONS:
-        found = shutil.which(name)
+        found = which(name)
         if found and new_enough(found):
             return found
     stop("Python 3.11 or newer is needed; this is %d.%d and none was found on PATH" % sys.version_info[:2])
+
+
+def which(name):
+    """shutil.which, which very old Pythons do not have."""
+    if hasattr(shutil, "which"):
+        return shutil.which(name)
+    paths = [os.path.join(folder, name) for folder in os.environ.get("PATH", "").split(os.pathsep)]
+    return next((path for path in paths if os.access(path, os.X_OK) and os.path.isfile(path)), None)
 
 
 def new_enough(python):
@@ -82,8 +90,8 @@ def quiet(command, **options):
 
 
 def make_venv():
-    """A virtual environment in .venv; an existing one that starts is kept."""
-    if os.path.exists(PYTHON) and new_enough(PYTHON):
+    """A virtual environment in .venv; an existing one is kept when it starts and was finished."""
+    if os.path.exists(PYTHON) and new_enough(PYTHON) and not quiet([PYTHON, "-c", "import pip"])[0]:
         return
     python = find_python()
     say("Making .venv with %s" % python)
@@ -96,17 +104,17 @@ def make_venv():
 
 def install(lock):
     """The packages of `lock`, exactly; skipped when the stamp says that they are there."""
-    make_venv()
     with open(os.path.join(HERE, lock), "rb") as file:
         wanted = hashlib.sha256(file.read()).hexdigest()
     stamp = os.path.join(VENV, "installed-" + lock)
-    if os.path.exists(stamp):
+    if os.path.exists(stamp) and new_enough(PYTHON):
         with open(stamp) as file:
             if file.read() == wanted:
                 return
+    make_venv()
     say("Installing the packages of %s (once; about a minute)" % lock)
     environment = dict(os.environ, UV_PYTHON_DOWNLOADS="never")
-    uv = shutil.which("uv")
+    uv = which("uv")
     if uv:
         command = [uv, "pip", "install", "--python", PYTHON, "--require-hashes", "-r", lock]
     else:
@@ -182,7 +190,8 @@ def verb_run():
         manage("collectstatic", "--noinput", "--verbosity", "0")
     manage("ensure_dev_user")
     user = os.environ.get("DEV_ADMIN_USERNAME") or "admin"
-    password = "the password of DEV_ADMIN_PASSWORD" if os.environ.get("DEV_ADMIN_PASSWORD") else "admin"
+    chosen = os.environ.get("DEV_ADMIN_PASSWORD") or os.environ.get("DEV_ADMIN_PASSWORD_FILE")
+    password = "the password of DEV_ADMIN_PASSWORD" if chosen else "admin"
     say("\nOpen http://127.0.0.1:%d/ and sign in as %s / %s" % (number, user, password))
     say(TRY_NEXT.format(python=os.path.relpath(PYTHON, HERE)).lstrip("\n"))
     replace(PYTHON, "manage.py", "scheduler", "serve", "--with-worker", "--port", str(number))
@@ -269,7 +278,7 @@ def verb_demo():
 
 def verb_lock():
     """Write both lock files anew from the ranges (needs uv)"""
-    uv = shutil.which("uv")
+    uv = which("uv")
     if not uv:
         stop("uv is needed to write the locks; install it with: pip install uv")
     base = [
@@ -300,7 +309,10 @@ def main():
         for name in ("run", "test", "check", "demo", "lock"):
             say("  %-6s %s" % (name, VERBS[name].__doc__))
         sys.exit(0 if sys.argv[1:] in (["help"], ["--help"], ["-h"]) else 2)
-    VERBS[sys.argv[1]]()
+    try:
+        VERBS[sys.argv[1]]()
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 if __name__ == "__main__":

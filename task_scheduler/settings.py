@@ -86,7 +86,7 @@ TEMPLATES = [
 DATABASES: dict[str, dict[str, Any]] = {"default": _database}
 
 
-def _caches(redis_url: str) -> dict[str, dict[str, Any]]:
+def cache_settings(redis_url: str) -> dict[str, dict[str, Any]]:
     """Redis only speeds up pages: short waits, and an error is a miss."""
     if not redis_url:
         return {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
@@ -101,7 +101,7 @@ def _caches(redis_url: str) -> dict[str, dict[str, Any]]:
     }
 
 
-CACHES = _caches(ENVIRONMENT.redis_url)
+CACHES = cache_settings(ENVIRONMENT.redis_url)
 DJANGO_REDIS_LOG_IGNORED_EXCEPTIONS = False
 SESSION_ENGINE = "django.contrib.sessions.backends.db"
 
