@@ -46,7 +46,7 @@ def postgresql(url: str, *, variable: str = "DATABASE_URL") -> dict[str, Any]:
         raise BadEnvironment(
             f"{variable}=(value not shown) is refused; accepted: a URL that ends in /database-name"
         )
-    options = {"application_name": "task-scheduler", **parsed.get("OPTIONS", {})}
+    options = {"application_name": "task-scheduler", "connect_timeout": 3, **parsed.get("OPTIONS", {})}
     if "options" in options:
         raise BadEnvironment(
             f"{variable} holds options=…, which a transaction pooler refuses; accepted: the URL without it"
