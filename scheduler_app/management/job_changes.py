@@ -109,8 +109,8 @@ def _enable(options: Options, output: Output) -> None:
 
 def _disable(options: Options, output: Output) -> None:
     result = disable_job(job_id=options["job_id"], actor=cli_actor(), why=options["why"])
-    cancelled = f"{result.cancelled} queued executions cancelled"
-    _answer(result.job, f"job {result.job.pk} disabled: {cancelled}, a running one goes on", output)
+    cancelled = f"queued executions cancelled: {result.cancelled}"
+    _answer(result.job, f"job {result.job.pk} disabled; a running execution goes on; {cancelled}", output)
 
 
 def _delete_arguments(parser: ArgumentParser) -> None:
@@ -126,7 +126,7 @@ def _delete(options: Options, output: Output) -> None:
         )
     result = delete_job(job_id=job_id, actor=cli_actor(), why=options["why"])
     kept = "history stays until its retention"
-    text = f"job {job_id} deleted: {result.cancelled} queued executions cancelled, {kept}"
+    text = f"job {job_id} deleted; {kept}; queued executions cancelled: {result.cancelled}"
     _answer(result.job, text, output)
 
 

@@ -133,7 +133,7 @@ def _coming(job: Job) -> datetime | None:
 
 def _print_runs(job: Job, count: int, output: Output) -> None:
     rows = [(iso(at), local, note) for at, local, note in upcoming(job, database_now(), count)]
-    output.table(("at", f"local ({job.timezone})", "note"), rows)
+    output.table(("at", "local", "note"), rows)
 
 
 def _task_dict(task: Task) -> dict[str, object]:
