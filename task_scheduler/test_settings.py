@@ -18,9 +18,9 @@ if not test_child_database():
 from task_scheduler.settings import *
 from task_scheduler.databases import sqlite
 
-_file = test_child_database() or str(
-    Path(tempfile.gettempdir()) / f"task-scheduler-tests-{os.getpid()}.sqlite3"
-)
+_own_file = str(Path(tempfile.gettempdir()) / f"task-scheduler-tests-{os.getpid()}.sqlite3")
+_told = test_child_database()
+_file = _told if _told and "://" not in _told else _own_file
 DATABASES = {"default": {**sqlite(Path(_file)), "TEST": {"NAME": _file}}}
 DATABASES["default"]["OPTIONS"]["init_command"] = "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -32,17 +32,19 @@ def test_the_listed_packages_are_the_folders_with_code() -> None:
     assert listed == code | {"task_scheduler.static", "task_scheduler.templates"}
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-tools.txt"])
 def test_every_dependency_has_a_range_and_a_reason(name: str) -> None:
     without_reason = [line for line in _requirements(name) if not re.search(r"\s# \S", line)]
 
     assert without_reason == []
 
 
-@pytest.mark.parametrize("stem", ["requirements", "requirements-dev"])
-def test_every_dependency_is_locked_with_hashes(stem: str) -> None:
+@pytest.mark.parametrize(
+    ("stem", "ranges"), [("requirements", "requirements.txt"), ("requirements-dev", "requirements-tools.txt")]
+)
+def test_every_dependency_is_locked_with_hashes(stem: str, ranges: str) -> None:
     lock = (ROOT / f"{stem}.lock").read_text(encoding="utf-8")
-    names = [re.match(r"[A-Za-z0-9_.-]+", line) for line in _requirements(f"{stem}.txt")]
+    names = [re.match(r"[A-Za-z0-9_.-]+", line) for line in _requirements(ranges)]
     missing = [
         m.group() for m in names if m and not re.search(rf"^{re.escape(m.group())}==", lock, re.M | re.I)
     ]
@@ -60,3 +62,12 @@ def test_no_two_versions_of_a_package_are_locked() -> None:
     assert {
         name: (version, dev.get(name)) for name, version in runtime.items() if dev.get(name) != version
     } == {}
+
+
+def test_the_development_requirements_are_the_ranges_and_the_tools() -> None:
+    lines = (ROOT / "requirements-dev.txt").read_text(encoding="utf-8").splitlines()
+
+    assert [line for line in lines if not line.startswith("#")] == [
+        "-r requirements.txt",
+        "-r requirements-tools.txt",
+    ]
