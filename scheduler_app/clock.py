@@ -43,6 +43,22 @@ def read_clock() -> Instant:
     return Instant(row[0].astimezone(UTC), monotonic, boottime)
 
 
+def begin_limited(*, idle_seconds: int, lock_seconds: int, statement_seconds: int) -> Instant:
+    """Read the clock and limit the open transaction (SET LOCAL) in one statement."""
+    if connection.vendor != "postgresql":
+        return read_clock()
+    boottime = _boottime()
+    monotonic = time.monotonic()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT clock_timestamp(), set_config('idle_in_transaction_session_timeout', %s, true),"
+            " set_config('lock_timeout', %s, true), set_config('statement_timeout', %s, true)",
+            [f"{idle_seconds}s", f"{lock_seconds}s", f"{statement_seconds}s"],
+        )
+        row = cursor.fetchone()
+    return Instant(row[0].astimezone(UTC), monotonic, boottime)
+
+
 def database_now() -> datetime:
     """The database clock as an aware UTC datetime."""
     return read_clock().now

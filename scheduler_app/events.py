@@ -49,7 +49,7 @@ _LEVELS = {
 _log = structlog.stdlib.get_logger("scheduler_app")
 
 
-def emit(name: str, **fields: object) -> None:
+def emit(name: str, /, **fields: object) -> None:
     """Log the event `name` with its fields. Raises ValueError for a name that is not listed."""
     if name not in NAMES:
         raise ValueError(f"unknown event name {name!r}: add it to events.NAMES")

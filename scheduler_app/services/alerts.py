@@ -75,7 +75,7 @@ def _log(alert: NewAlert) -> None:
         severity=alert.severity,
         job_id=alert.job_id,
         execution_id=alert.execution_id,
-        message=alert.message,
+        text=alert.message,
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -297,6 +297,20 @@ def _within_lease(timeout_seconds: int, pick: _Pick) -> int:
     """A row of an older version keeps its timeout, but never past the lease its job's present one gave it."""
     longest = max(conf().lease_seconds - conf().lease_buffer_seconds, pick.definition["timeout_seconds"])
     return min(timeout_seconds, longest) if longest > 0 else timeout_seconds
+
+
+def held_but_unknown(*, identity: Identity, known: Collection[int]) -> list[Claimed]:
+    """Rows this incarnation holds without knowing it: the answer to the claim's COMMIT was lost.
+
+    They are on record as started and nothing of them has run, so the worker starts them now.
+    """
+    leases = Lease.objects.filter(worker=identity.incarnation).exclude(execution_id__in=list(known))
+    picks = []
+    for lease in leases.select_related("execution__job"):
+        if lease.execution.status == Status.RUNNING:
+            picks.append(_pick_of_row(lease.execution, (lease.fence, lease.lease_expires_at)))
+    older = _older_definitions(picks)
+    return [_claimed(pick, pick.row, older) for pick in picks]
 
 
 def cancel_rows_of_stopped_jobs(*, lane: str, now: datetime) -> int:

@@ -14,6 +14,7 @@ from datetime import datetime
 
 from django.db import DataError, IntegrityError
 
+from scheduler_app.clock import Instant
 from scheduler_app.services.claiming import (
     Claimed,
     ClaimRequest,
@@ -31,11 +32,12 @@ BOUND_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What a round did: attempts to start now, attempts whose lease was lost, and whether more is due."""
+    """What a round did: attempts to start now, attempts whose lease was lost, whether to claim again at once."""
 
     started: list[Claimed]
     lost: list[FinishedAttempt]
     more: bool
+    instant: Instant
 
 
 class Dispatcher:
@@ -51,20 +53,22 @@ class Dispatcher:
         self._cleaned_until = 0.0
 
     def round(
-        self, *, finished: Sequence[FinishedAttempt], free_slots: int, now: datetime, may_claim: bool = True
+        self, *, finished: Sequence[FinishedAttempt], free_slots: int, now: datetime | None = None
     ) -> Round:
         """Complete, claim and start in one transaction. `free_slots` counts slots free after the completions.
 
-        Raises OperationalError when the database is away; nothing was written then.
+        `now` is the database clock of the transaction unless given. Raises OperationalError when the
+        database is away; whether a commit whose answer was lost stands is then unknown.
         """
-        with daemon_transaction():
-            lost = complete_attempts(finished, identity=self.identity, now=now)
-            if free_slots < 1 or not may_claim:
-                return Round([], lost, more=False)
-            started, picked = self._claim(free_slots, now)
-        return Round(started, lost, more=picked > 0 and len(started) < free_slots)
+        with daemon_transaction() as instant:
+            at = now or instant.now
+            lost = complete_attempts(finished, identity=self.identity, now=at)
+            if free_slots < 1:
+                return Round([], lost, False, instant)
+            started, picked = self._claim(free_slots, at)
+        return Round(started, lost, picked > 0 and len(started) < free_slots, instant)
 
-    def complete_one_by_one(self, finished: Sequence[FinishedAttempt], *, now: datetime) -> list[FinishedAttempt]:
+    def complete_one_by_one(self, finished: Sequence[FinishedAttempt]) -> list[FinishedAttempt]:
         """Write each attempt in a transaction of its own, so that one the database refuses stands alone.
 
         What it refuses even alone ends with its texts replaced by a note; an ending is never dropped.
@@ -72,13 +76,13 @@ class Dispatcher:
         lost: list[FinishedAttempt] = []
         for attempt in finished:
             try:
-                with daemon_transaction():
-                    lost += complete_attempts([attempt], identity=self.identity, now=now)
+                with daemon_transaction() as instant:
+                    lost += complete_attempts([attempt], identity=self.identity, now=instant.now)
             except (DataError, IntegrityError, ValueError) as error:
                 note = f"The output could not be stored ({type(error).__name__})."
                 bare = replace(attempt, output="", error=note, result=None, exchange=None)
-                with daemon_transaction():
-                    lost += complete_attempts([bare], identity=self.identity, now=now)
+                with daemon_transaction() as instant:
+                    lost += complete_attempts([bare], identity=self.identity, now=instant.now)
         return lost
 
     def _claim(self, free_slots: int, now: datetime) -> tuple[list[Claimed], int]:

@@ -15,6 +15,8 @@ from typing import Any
 
 from django.db import connection, transaction
 
+from scheduler_app.clock import Instant, begin_limited
+
 IDLE_SECONDS = 10
 LOCK_SECONDS = 5
 STATEMENT_SECONDS = 30
@@ -26,22 +28,11 @@ def on_postgresql() -> bool:
 
 
 @contextmanager
-def daemon_transaction() -> Iterator[None]:
-    """A transaction whose locks end soon even when this process is stopped (SET LOCAL limits)."""
+def daemon_transaction() -> Iterator[Instant]:
+    """A transaction whose locks end soon even when this process is stopped; yields the database clock."""
     with transaction.atomic():
-        limit_transaction()
-        yield
-
-
-def limit_transaction() -> None:
-    """Set the limits of the open transaction; nothing to do on SQLite."""
-    if not on_postgresql():
-        return
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT set_config('idle_in_transaction_session_timeout', %s, true),"
-            " set_config('lock_timeout', %s, true), set_config('statement_timeout', %s, true)",
-            [f"{IDLE_SECONDS}s", f"{LOCK_SECONDS}s", f"{STATEMENT_SECONDS}s"],
+        yield begin_limited(
+            idle_seconds=IDLE_SECONDS, lock_seconds=LOCK_SECONDS, statement_seconds=STATEMENT_SECONDS
         )
 
 
