@@ -23,7 +23,8 @@ SHARED: list[Processor] = [
 def _renderers(as_json: bool) -> list[Processor]:
     if as_json:
         return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(default=str)]
-    return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+    plain = structlog.dev.plain_traceback
+    return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)]
 
 
 def configure_structlog() -> None:
@@ -58,6 +59,8 @@ def logging_settings(*, as_json: bool) -> dict[str, Any]:
         "root": {"handlers": ["stderr"], "level": "INFO"},
         "loggers": {
             "django": {"handlers": [], "level": "INFO", "propagate": True},
+            # Strangers knock with any host name; they get a 400 and no traceback in our log.
+            "django.security.DisallowedHost": {"handlers": [], "propagate": False},
             "django.server": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
         },
     }

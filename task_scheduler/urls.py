@@ -10,3 +10,8 @@ from django.urls import URLPattern, URLResolver, include, path
 urlpatterns: list[URLPattern | URLResolver] = [path("admin/", admin.site.urls)]
 if find_spec("scheduler_app.urls"):
     urlpatterns.append(path("", include("scheduler_app.urls")))
+
+handler400 = "scheduler_app.views.errors.bad_request"
+handler403 = "scheduler_app.views.errors.forbidden"
+handler404 = "scheduler_app.views.errors.not_found"
+handler500 = "scheduler_app.views.errors.server_error"

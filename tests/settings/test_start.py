@@ -92,7 +92,9 @@ def test_postgresql_gets_nothing_that_a_transaction_pooler_refuses() -> None:
     settings = postgresql("postgresql://me:p%40ss@host:5432/name?sslmode=require")
 
     assert settings["PASSWORD"] == "p@ss"
-    assert settings["OPTIONS"] == {"application_name": "task-scheduler", "sslmode": "require"}
+    assert settings["OPTIONS"]["application_name"] == "task-scheduler"
+    assert settings["OPTIONS"]["sslmode"] == "require"
+    assert "options" not in settings["OPTIONS"]
     assert settings["DISABLE_SERVER_SIDE_CURSORS"] and settings["CONN_HEALTH_CHECKS"]
     assert "ATOMIC_REQUESTS" not in settings or settings["ATOMIC_REQUESTS"] is False
 
@@ -112,3 +114,14 @@ def test_an_address_of_sqlite_without_a_file_is_refused(tmp_path: Path) -> None:
 def test_startup_options_in_the_address_are_refused() -> None:
     with pytest.raises(BadEnvironment, match="transaction pooler"):
         postgresql("postgres://me:secret@host/name?options=-c%20statement_timeout%3D5")
+
+
+def test_probes_answer_over_plain_http_while_pages_are_sent_to_tls() -> None:
+    code = (
+        "from django.test import Client; client = Client(headers={'host': 'scheduler.example.org'});"
+        "print(client.get('/healthz').status_code, client.get('/login/').headers.get('Location'))"
+    )
+
+    done = _manage("shell", "--no-imports", "-c", code, **PRODUCTION)
+
+    assert done.stdout.strip() == "200 https://scheduler.example.org/login/", done.stderr
