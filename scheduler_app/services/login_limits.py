@@ -1,4 +1,4 @@
-"""How often signing in may fail: LOGIN_RATE_LIMIT_ATTEMPTS per five minutes for a name, five times that for an address.
+"""How often signing in may fail within five minutes, for a name and, five times as often, for an address.
 
 The counters are rows, so that every web process of the cluster sees them and no cache is needed. A window
 begins with its first failure. Names are stored as hashes; an address may be a proxy shared by many, hence its
@@ -21,7 +21,7 @@ ADDRESS_FACTOR = 5
 
 
 def login_allowed(*, username: str, address: str, now: datetime) -> int:
-    """Seconds to wait before the next attempt of this name or from this address; 0 when it may be made now."""
+    """Seconds to wait before the next attempt of this name or address; 0 when it may be made now."""
     limits = _limits(username, address)
     waits = [
         (bucket.updated_at + WINDOW - now).total_seconds()
@@ -32,7 +32,7 @@ def login_allowed(*, username: str, address: str, now: datetime) -> int:
 
 
 def note_failure(*, username: str, address: str, now: datetime) -> None:
-    """Count one failure against the name and the address. Locks the two counters in the order of their keys."""
+    """Count one failure against the name and the address. Locks the two counters in order of their keys."""
     with transaction.atomic():
         for key in sorted(_limits(username, address)):
             RateBucket.objects.get_or_create(key=key, defaults={"tokens": 0.0, "updated_at": now})
@@ -44,7 +44,7 @@ def note_failure(*, username: str, address: str, now: datetime) -> None:
 
 
 def note_success(*, username: str, address: str, now: datetime) -> None:
-    """Forget the failures of the name; those of the address stay, as one right pair proves nothing for others."""
+    """Forget the failures of the name; those of the address stay, as others may share it."""
     RateBucket.objects.filter(key=_name_key(username)).delete()
 
 
