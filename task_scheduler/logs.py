@@ -24,7 +24,8 @@ def _renderers(as_json: bool) -> list[Processor]:
     if as_json:
         return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(default=str)]
     plain = structlog.dev.plain_traceback
-    return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)]
+    colors = sys.stderr.isatty()
+    return [structlog.dev.ConsoleRenderer(colors=colors, timestamp_key="at", exception_formatter=plain)]
 
 
 def configure_structlog() -> None:
