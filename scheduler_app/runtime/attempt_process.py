@@ -127,6 +127,11 @@ class AttemptPool:
         """Whether the supervisor process is there."""
         return self._process is not None and self._process.poll() is None
 
+    @property
+    def supervisor_pid(self) -> int | None:
+        """Process id of the supervisor, for logs and health; None while there is none."""
+        return None if self._process is None else self._process.pid
+
     def close(self, *, grace_seconds: float) -> list[AttemptResult]:
         """Kill all attempts, wait up to the grace for their results, end the supervisor.
 
