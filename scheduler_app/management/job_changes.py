@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
+from scheduler_app.clock import iso
+from scheduler_app.domain.occurrences import clock_note, compile_schedule
 from scheduler_app.errors import Conflict
 from scheduler_app.management.arguments import positive_int
 from scheduler_app.management.job_options import (
@@ -54,10 +56,8 @@ def _add(options: Options, output: Output) -> None:
     check_schedule_options(options, options["schedule_type"], required=True)
     job = create_job(values=job_values(options), actor=cli_actor())
     _warn(job, output)
-    if output.as_json:
-        output.document(job_dict(job))
-    else:
-        output.line(f"job {job.pk} added: {_summary(job)}")
+    _tell_clock_change(options["run_at"], job, output)
+    _answer(job, f"job {job.pk} added: {_summary(job)}", output)
 
 
 def _edit_arguments(parser: ArgumentParser) -> None:
@@ -99,6 +99,7 @@ def _edit(options: Options, output: Output) -> None:
         why=options["why"],
     )
     _warn(job, output)
+    _tell_clock_change(options["run_at"], job, output)
     _answer(job, f"job {job.pk} changed: {_summary(job)}", output)
 
 
@@ -150,6 +151,18 @@ def _answer(job: Job, text: str, output: Output) -> None:
 
 def _summary(job: Job) -> str:
     return f"{visible(job.name)}, {describe_schedule(job)}, {next_run_text(job)}"
+
+
+def _tell_clock_change(run_at: str | None, job: Job, output: Output) -> None:
+    """Say when the local time that was typed does not exist, or exists twice, on that day."""
+    if run_at is None or job.next_run_at is None:
+        return
+    typed = compile_schedule(
+        schedule_type=job.schedule_type, schedule={"run_at": run_at}, timezone=job.timezone
+    )
+    remark = clock_note(typed, job.next_run_at)
+    if remark:
+        output.note(f"note: the run at {iso(job.next_run_at)} is {remark} in {job.timezone}")
 
 
 def _warn(job: Job, output: Output) -> None:

@@ -7,6 +7,7 @@ import re
 import socket
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Callable
 
 from django.conf import settings
 
@@ -36,7 +37,9 @@ def process_name(text: str) -> str:
     """The name a process shows in heartbeats and claims."""
     name = text.strip()
     if not name or len(name) > 200 or not name.isprintable():
-        raise ArgumentTypeError(f"{shown(text)} is no name; give 1 to 200 printable characters, such as worker-a")
+        raise ArgumentTypeError(
+            f"{shown(text)} is no name; give 1 to 200 printable characters, such as worker-a"
+        )
     return name
 
 
@@ -55,9 +58,7 @@ def _scheduler_arguments(parser: ArgumentParser) -> None:
         metavar="SECONDS",
         help="longest sleep between two looks at what is due (default 5)",
     )
-    parser.add_argument(
-        "--scheduler-id", type=process_name, metavar="NAME", help="name in heartbeats"
-    )
+    parser.add_argument("--scheduler-id", type=process_name, metavar="NAME", help="name in heartbeats")
     parser.add_argument("--once", action="store_true", help="do one tick with the period work, then exit")
 
 
@@ -126,7 +127,7 @@ def serve(options: Options, output: Output) -> None:
     members = [_web_member(host, port)]
     if options["with_worker"]:
         members += _loop_members(options["workers"])
-    address = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}/"  # noqa: S104
+    address = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}/"
     _run_group(
         members,
         ready=lambda: _answers(host, port),
@@ -134,10 +135,12 @@ def serve(options: Options, output: Output) -> None:
     )
 
 
-def _run_group(members: list[Member], *, ready, say) -> None:  # type: ignore[no-untyped-def]
+def _run_group(members: list[Member], *, ready: Callable[[], bool], say: Callable[[], None]) -> None:
     ended = ProcessGroup(members).run(ready=ready, when_ready=say)
     if ended:
-        raise SchedulerError(f"the {ended} process ended by itself, so all were stopped; its lines above say why")
+        raise SchedulerError(
+            f"the {ended} process ended by itself, so all were stopped; its lines above say why"
+        )
 
 
 def _loop_members(slots: int) -> list[Member]:
@@ -169,7 +172,7 @@ def _refuse_taken(host: str, port: int) -> None:
 
 def _answers(host: str, port: int) -> bool:
     """Whether the liveness page answers."""
-    reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
+    reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     connection = http.client.HTTPConnection(reachable, port, timeout=1)
     try:
         connection.request("GET", "/healthz")
