@@ -88,7 +88,7 @@ def _arguments(parser: ArgumentParser) -> None:
 def _run(options: Options, output: Output) -> None:
     if connection.vendor != "postgresql":
         raise CommandError(
-            "demo single-fire needs PostgreSQL, whose row locks it puts to the test; set DATABASE_URL and run it again"
+            "demo single-fire needs PostgreSQL, whose row locks it puts to the test; set DATABASE_URL first"
         )
     seconds = options["seconds"]
     if not SHORTEST_SECONDS <= seconds <= LONGEST_SECONDS:

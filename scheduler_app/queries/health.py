@@ -163,7 +163,7 @@ def _heartbeats(now: datetime, kind: ProcessKind, name: str) -> Check:
             )
         return Check(name, OK, detail)
     last = Heartbeat.objects.filter(kind=kind).order_by("-beat_at").values_list("beat_at", flat=True).first()
-    seen = f"last sign of life {last:%Y-%m-%dT%H:%M:%SZ}" if last else "none ever seen"
+    seen = f"last sign of life {last:%Y-%m-%dT%H:%M:%SZ}" if last else "no sign of life on record"
     return Check(name, DOWN, f"no {kind} is alive ({seen}); {_START[kind]}")
 
 
