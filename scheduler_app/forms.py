@@ -27,7 +27,8 @@ from scheduler_app.models.choices import (
     RetryJitter,
     ScheduleType,
 )
-from scheduler_app.services.job_definition import DEFAULTS, SCHEDULE_FIELDS
+from scheduler_app.services.job_fields import DEFAULTS
+from scheduler_app.services.schedule_definition import SCHEDULE_FIELDS
 from scheduler_app.tasks.registry import Task, catalog, get_task
 from scheduler_app.tasks.schema import ConfigField
 

@@ -13,7 +13,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class OverlapState:
-    """What stands before the new slots: whether anything is active, whether exclusive rows wait or run, how many wait."""
+    """What stands before the new slots: anything active, exclusive rows that wait or run, how many wait."""
 
     active: bool = False
     line_taken: bool = False
@@ -42,7 +42,9 @@ def decide_overlap(
             decisions.append(SlotDecision(slot, missed_reason="overlap: an earlier run was not finished"))
         elif policy == "queue" and waiting >= queue_limit:
             decisions.append(
-                SlotDecision(slot, missed_reason=f"queue full: {waiting} runs were waiting, the limit is {queue_limit}")
+                SlotDecision(
+                    slot, missed_reason=f"queue full: {waiting} runs were waiting, the limit is {queue_limit}"
+                )
             )
         else:
             decisions.append(SlotDecision(slot, held_back=line_taken))

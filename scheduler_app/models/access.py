@@ -54,9 +54,7 @@ class IdempotencyKey(models.Model):
     expires_at = models.DateTimeField(db_index=True)
 
     class Meta:
-        constraints = (
-            models.UniqueConstraint(fields=("owner", "key"), name="idempotencykey_is_used_once"),
-        )
+        constraints = (models.UniqueConstraint(fields=("owner", "key"), name="idempotencykey_is_used_once"),)
 
     def __str__(self) -> str:
         return self.key

@@ -44,7 +44,5 @@ class IsWholeSecond(models.Func):
         template = "MOD(EXTRACT(MICROSECONDS FROM %(expressions)s)::bigint, 1000000) = 0"
         return self.as_sql(compiler, connection, template=template, **context)
 
-    def as_sqlite(
-        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any
-    ) -> tuple[str, Sequence[Any]]:
+    def as_sqlite(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any) -> Any:
         return self.as_sql(compiler, connection, template="INSTR(%(expressions)s, '.') = 0", **context)

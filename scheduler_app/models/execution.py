@@ -185,9 +185,7 @@ class DeadLetter(models.Model):
     execution = models.OneToOneField(Execution, on_delete=models.CASCADE, related_name="dead_letter")
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="dead_letters")
     reason = models.CharField(max_length=300, blank=True, default="")
-    status = models.CharField(
-        max_length=16, choices=WorkItemStatus.choices, default=WorkItemStatus.OPEN
-    )
+    status = models.CharField(max_length=16, choices=WorkItemStatus.choices, default=WorkItemStatus.OPEN)
     created_at = models.DateTimeField()
     resolved_at = models.DateTimeField(null=True, blank=True)
     resolved_by = models.CharField(max_length=200, blank=True, default="")
@@ -230,4 +228,3 @@ class MissedRange(models.Model):
 
     def __str__(self) -> str:
         return f"{self.reason} range of job {self.job_id}"
-

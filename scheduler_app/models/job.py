@@ -75,7 +75,7 @@ class Job(models.Model):
 
     id = models.BigAutoField(primary_key=True)
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
-    key = models.CharField(max_length=200, null=True, blank=True, unique=True)  # noqa: DJ001
+    key = models.CharField(max_length=200, null=True, blank=True, unique=True)
     name = models.CharField(max_length=200)
     description = models.TextField(blank=True, default="")
     task = models.CharField(max_length=100)
@@ -103,9 +103,7 @@ class Job(models.Model):
     retry_max_delay_seconds = models.PositiveIntegerField(default=3600)
     retry_jitter = models.CharField(max_length=8, choices=RetryJitter.choices, default=RetryJitter.NONE)
     timeout_seconds = models.PositiveIntegerField(default=300)
-    on_lost_worker = models.CharField(
-        max_length=8, choices=OnLostWorker.choices, default=OnLostWorker.RETRY
-    )
+    on_lost_worker = models.CharField(max_length=8, choices=OnLostWorker.choices, default=OnLostWorker.RETRY)
     alert_mode = models.CharField(max_length=16, choices=AlertMode.choices, default=AlertMode.WEB)
     retention_count = models.PositiveIntegerField(default=1000)
     retention_days = models.PositiveIntegerField(default=30)
@@ -207,9 +205,7 @@ class JobVersion(models.Model):
 
     class Meta:
         ordering = ("job_id", "version")
-        constraints = (
-            models.UniqueConstraint(fields=("job", "version"), name="jobversion_is_written_once"),
-        )
+        constraints = (models.UniqueConstraint(fields=("job", "version"), name="jobversion_is_written_once"),)
 
     def __str__(self) -> str:
         return f"job {self.job_id} version {self.version}"

@@ -73,8 +73,8 @@ def reset_connection() -> None:
 
 
 def _backoff(failures: int) -> float:
-    ceiling = min(FIRST_PAUSE_SECONDS * 2 ** min(failures - 1, 10), LONGEST_PAUSE_SECONDS)
-    return ceiling * random.uniform(0.5, 1.0)  # noqa: S311 - spreads reconnects, guards nothing
+    ceiling: float = min(FIRST_PAUSE_SECONDS * 2 ** min(failures - 1, 10), LONGEST_PAUSE_SECONDS)
+    return ceiling * random.uniform(0.5, 1.0)
 
 
 def _report_away(failures: int, error: Exception, pause: float) -> None:
@@ -82,6 +82,8 @@ def _report_away(failures: int, error: Exception, pause: float) -> None:
     if failures == 1 or failures % 10 == 0:
         line = str(error).strip().splitlines()
         events.emit(
-            "database.away", error=line[0] if line else type(error).__name__, failures=failures,
+            "database.away",
+            error=line[0] if line else type(error).__name__,
+            failures=failures,
             retry_in=round(pause, 2),
         )

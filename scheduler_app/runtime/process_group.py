@@ -56,7 +56,7 @@ class ProcessGroup:
                 member.command,
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
-                preexec_fn=lambda: _die_with(parent),  # noqa: PLW1509 - this process has one thread
+                preexec_fn=lambda: _die_with(parent),
             )
 
     def _watch(self, stop: StopRequest, ready: Callable[[], bool], when_ready: Callable[[], None]) -> str:

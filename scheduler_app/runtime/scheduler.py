@@ -66,7 +66,9 @@ class SchedulerLoop:
             _Periodic(float(conf().heartbeat_seconds), self._recover),
             _Periodic(slow, lambda instant: fail_unknown_tasks(now=instant.now)),
             _Periodic(SLOW_PERIOD_SECONDS, lambda instant: review_held_jobs(now=instant.now)),
-            _Periodic(0.0 if once else SLOW_PERIOD_SECONDS, lambda instant: prune_heartbeats(now=instant.now)),
+            _Periodic(
+                0.0 if once else SLOW_PERIOD_SECONDS, lambda instant: prune_heartbeats(now=instant.now)
+            ),
         )
 
     def tick(self) -> float:

@@ -32,7 +32,7 @@ class Listener:
         return -1 if self._connection is None else self._connection.fileno()
 
     def heard(self) -> bool:
-        """Take what arrived; whether there was a notification. Connects when due; never raises, never waits."""
+        """Take what arrived; whether there was a notification. Connects when due; never raises."""
         if connection.vendor != "postgresql":
             return False
         if self._connection is None:

@@ -210,7 +210,7 @@ class WorkerLoop:
         self._pool.extend_alive(self._alive_until)
 
     def _start_over(self, instant: Instant) -> None:
-        """This incarnation counts as dead: its work may run elsewhere already, so nothing of it goes on here."""
+        """This incarnation counts as dead: its work may run elsewhere by now, so nothing goes on here."""
         events.emit("worker.heartbeat_lost", worker_id=self.identity.name, running=len(self._running))
         for key in self._running:
             self._pool.terminate(key)
@@ -240,7 +240,7 @@ class WorkerLoop:
     # --- the end
 
     def drain(self, stop: StopRequest) -> None:
-        """Let running work finish for the grace (a second signal cuts it short), hand the rest back, sign off."""
+        """Let running work finish for the grace (a second signal cuts it short), then hand the rest back."""
         events.emit("process.stopping", kind="worker", name=self.identity.name, running=len(self._running))
         self._draining = True
         self._beat_due = 0.0
@@ -291,7 +291,9 @@ def _ending(result: AttemptResult, claimed: Claimed, *, draining: bool) -> Endin
     if result.outcome == "expired":
         return Ending("lost", summary="its process was lost")
     if result.outcome == "terminated":
-        return Ending("released" if draining else "terminated", summary="handed back by its worker at shutdown")
+        return Ending(
+            "released" if draining else "terminated", summary="handed back by its worker at shutdown"
+        )
     summary = _last_line(result.error)
     return Ending("failed", retryable=result.outcome != "non_retryable", summary=summary)
 
@@ -302,9 +304,7 @@ def _last_line(text: str) -> str:
     return lines[-1][:200] if lines else "failed without a word"
 
 
-def run_worker(
-    *, slots: int, worker_id: str = "", queues: tuple[str, ...] = (), once: bool = False
-) -> None:
+def run_worker(*, slots: int, worker_id: str = "", queues: tuple[str, ...] = (), once: bool = False) -> None:
     """Run until SIGTERM or SIGINT, or with `once` until nothing is claimable; then drain."""
     daemon = WorkerLoop(slots=slots, worker_id=worker_id, queues=queues, once=once)
     events.emit("process.started", kind="worker", name=daemon.identity.name, slots=slots)

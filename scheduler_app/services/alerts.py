@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from django.db import transaction
 
@@ -54,7 +55,7 @@ def raise_alerts(alerts: Sequence[NewAlert], *, now: datetime) -> None:
         if alert.mode == AlertMode.WEB:
             _, count = folded.get(alert.key, (alert, 0))
             folded[alert.key] = (alert, count + 1)
-        transaction.on_commit(lambda alert=alert: _log(alert), robust=True)
+        transaction.on_commit(partial(_log, alert), robust=True)
     if not folded:
         return
     at = sql_value(now)

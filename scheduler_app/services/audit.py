@@ -48,9 +48,7 @@ def record(lines: Sequence[AuditLine], *, now: datetime) -> None:
         )
 
 
-def definition_diff(
-    before: Mapping[str, object] | None, after: Mapping[str, object]
-) -> dict[str, object]:
+def definition_diff(before: Mapping[str, object] | None, after: Mapping[str, object]) -> dict[str, object]:
     """Changed fields as {field: [old, new]}; anything named like a secret is masked."""
     old = before or {}
     return {

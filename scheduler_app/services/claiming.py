@@ -23,7 +23,15 @@ from scheduler_app.domain.states import Status
 from scheduler_app.models import Execution, FenceCounter, JobVersion, Lease, Pause
 from scheduler_app.services.heartbeats import Identity
 from scheduler_app.services.transactions import fetch_all, on_postgresql
-from scheduler_app.services.transitions import RowState, apply, ended, hold_back, lock_rows, row_state, running
+from scheduler_app.services.transitions import (
+    RowState,
+    apply,
+    ended,
+    hold_back,
+    lock_rows,
+    row_state,
+    running,
+)
 from scheduler_app.services.turns import promote
 
 CLEANUP_ROWS = 100
@@ -87,7 +95,7 @@ _DEFINITION = (
 
 
 def claim_and_start(*, request: ClaimRequest, identity: Identity, now: datetime) -> ClaimResult:
-    """Claim up to `limit` due rows and start them: attempts + 1, a new token. Inside the caller's transaction."""
+    """Claim up to `limit` due rows and start them (attempts + 1, a new token) in the open transaction."""
     if request.limit < 1 or not request.tasks:
         return ClaimResult([], 0)
     if on_postgresql():
@@ -329,8 +337,7 @@ def cancel_rows_of_stopped_jobs(*, lane: str, now: datetime) -> int:
 
 
 def lowest_claimable_rank(*, lane: str) -> datetime | None:
-    """The rank of the first claimable row of a lane: a lower bound that lets a claim skip dead index entries."""
+    """The rank of a lane's first claimable row: a bound that lets a claim skip dead index entries."""
     found = Execution.objects.filter(claim_at__isnull=False, lane=lane).aggregate(rank=Min("rank_at"))
     rank: datetime | None = found["rank"]
     return rank
-

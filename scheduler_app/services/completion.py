@@ -120,25 +120,28 @@ def change_by_verdict(row: RowState, verdict: Verdict, *, now: datetime, losses:
 
 
 def _write_attempts(written: Sequence[FinishedAttempt], identity: Identity) -> None:
-    Attempt.objects.bulk_create(
-        Attempt(
-            execution_id=attempt.claimed.row.id,
-            number=attempt.claimed.row.attempts,
-            outcome=attempt.ending.outcome,
-            worker=identity.incarnation,
-            worker_id=identity.name,
-            fence=attempt.claimed.fence,
-            started_at=attempt.claimed.row.started_at,
-            finished_at=max(attempt.finished_at, attempt.claimed.row.started_at or attempt.finished_at),
-            output=attempt.output,
-            error=attempt.error,
-            result=attempt.result,
-            exit_code=attempt.exit_code,
-            exchange=attempt.exchange,
-            cpu_seconds=attempt.cpu_seconds,
-            peak_rss_bytes=attempt.peak_rss_bytes,
-        )
-        for attempt in written
+    Attempt.objects.bulk_create(_attempt_row(attempt, identity) for attempt in written)
+
+
+def _attempt_row(attempt: FinishedAttempt, identity: Identity) -> Attempt:
+    row = attempt.claimed.row
+    assert row.started_at is not None
+    return Attempt(
+        execution_id=row.id,
+        number=row.attempts,
+        outcome=attempt.ending.outcome,
+        worker=identity.incarnation,
+        worker_id=identity.name,
+        fence=attempt.claimed.fence,
+        started_at=row.started_at,
+        finished_at=max(attempt.finished_at, row.started_at),
+        output=attempt.output,
+        error=attempt.error,
+        result=attempt.result,
+        exit_code=attempt.exit_code,
+        exchange=attempt.exchange,
+        cpu_seconds=attempt.cpu_seconds,
+        peak_rss_bytes=attempt.peak_rss_bytes,
     )
 
 
@@ -168,7 +171,9 @@ def settle_ended(endings: Sequence[EndedRow], *, actor: str, now: datetime) -> N
 
 def _exhausted_alert(ending: EndedRow) -> NewAlert:
     status, row = ending.verdict.status, ending.row
-    message = f"Execution {row.id} of job {row.job_id} ({ending.job_name}) is {status}: {ending.verdict.reason}"
+    message = (
+        f"Execution {row.id} of job {row.job_id} ({ending.job_name}) is {status}: {ending.verdict.reason}"
+    )
     return NewAlert(
         key=f"execution_{status}:{row.job_id}",
         kind=f"execution_{status}",

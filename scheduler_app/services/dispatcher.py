@@ -32,7 +32,7 @@ BOUND_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What a round did: attempts to start now, attempts whose lease was lost, whether to claim again at once."""
+    """What a round did: attempts to start, attempts whose lease was lost, whether to claim again at once."""
 
     started: list[Claimed]
     lost: list[FinishedAttempt]

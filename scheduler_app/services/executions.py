@@ -134,9 +134,7 @@ def _lock_job_for_retry(job_id: int, execution_id: int) -> Job:
     try:
         return lock_job(job_id)
     except NotFound:
-        raise Conflict(
-            f"execution {execution_id} cannot be retried: its job {job_id} was deleted"
-        ) from None
+        raise Conflict(f"execution {execution_id} cannot be retried: its job {job_id} was deleted") from None
 
 
 def _lock_execution(execution_id: int) -> Execution:
@@ -152,12 +150,16 @@ def _lock_execution(execution_id: int) -> Execution:
 def _refuse_retry(job: Job, original: Execution) -> None:
     if Status(original.status) not in RETRYABLE_BY_OPERATOR:
         words = ", ".join(sorted(status.value for status in RETRYABLE_BY_OPERATOR))
-        raise Conflict(f"execution {original.id} is {original.status}; only {words} executions can be retried")
+        raise Conflict(
+            f"execution {original.id} is {original.status}; only {words} executions can be retried"
+        )
     retried_as = Execution.objects.filter(retry_of_id=original.id).values_list("id", flat=True).first()
     if retried_as is not None:
         raise Conflict(f"execution {original.id} was retried already, as execution {retried_as}")
     if not job.enabled:
-        raise Conflict(f"execution {original.id} cannot be retried: job {job.id} is disabled; enable it first")
+        raise Conflict(
+            f"execution {original.id} cannot be retried: job {job.id} is disabled; enable it first"
+        )
 
 
 def _insert_retry(row: NewExecution, original: Execution, now: datetime) -> int:

@@ -86,7 +86,9 @@ def clean_instant(value: object) -> datetime:
     if value.tzinfo is None:
         raise Refused("naive", f"{value.isoformat()} has no offset; {form}")
     if value.microsecond:
-        raise Refused("sub_second", f"{value.isoformat()} has a fraction of a second; slots are whole seconds")
+        raise Refused(
+            "sub_second", f"{value.isoformat()} has a fraction of a second; slots are whole seconds"
+        )
     try:
         instant = value.astimezone(UTC)
     except OverflowError:

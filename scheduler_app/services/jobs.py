@@ -1,4 +1,4 @@
-"""Verbs on job definitions: create, edit, enable, disable, delete; each one transaction, one version, one event.
+"""Verbs on job definitions: create, edit, enable, disable, delete; each one transaction and one version.
 
 Locks: the job FOR NO KEY UPDATE, then (in a later statement, so that rows inserted before the lock are
 seen) its executions in id order. An operator verb reads the clock after it has the job lock.
@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 from django.db import IntegrityError, transaction
 
 from scheduler_app.clock import database_now, iso, whole_second
-from scheduler_app.domain.occurrences import Schedule
 from scheduler_app.domain.misfire import RANGE_COUNT_LIMIT, SlotRange
+from scheduler_app.domain.occurrences import Schedule
 from scheduler_app.domain.states import CANCELLABLE, Status
 from scheduler_app.errors import Conflict, NotFound
 from scheduler_app.models import Job, JobVersion, Lease
@@ -76,7 +76,9 @@ def _taken(job: Job) -> Conflict:
         .first()
     )
     if other is not None:
-        return Conflict(f"name: {job.name!r} is taken by job {other.id}; choose another name or edit that job")
+        return Conflict(
+            f"name: {job.name!r} is taken by job {other.id}; choose another name or edit that job"
+        )
     return Conflict(f"name or key of {job.name!r} is taken by another job; choose another")
 
 
@@ -208,10 +210,8 @@ def _refuse_completed(job: Job, now: datetime) -> None:
         )
 
 
-def disable_job(
-    *, job_id: int, actor: str, why: str = "", now: datetime | None = None
-) -> DisableResult:
-    """Stop a job: queued rows are cancelled, a running one goes on, next_run_at is kept. No-op when disabled."""
+def disable_job(*, job_id: int, actor: str, why: str = "", now: datetime | None = None) -> DisableResult:
+    """Stop a job: queued rows are cancelled, a running one goes on, next_run_at is kept."""
     with transaction.atomic():
         job = lock_job(job_id)
         at = now or database_now()
@@ -221,7 +221,13 @@ def disable_job(
         job.enabled = False
         cancelled = _cancel_queued(job, f"job disabled by {actor}", now=at)
         _save_change(
-            job, "disable", before=before, actor=actor, why=why, now=at, note=f"{cancelled} queued rows cancelled"
+            job,
+            "disable",
+            before=before,
+            actor=actor,
+            why=why,
+            now=at,
+            note=f"{cancelled} queued rows cancelled",
         )
     return DisableResult(job, cancelled)
 
@@ -237,7 +243,13 @@ def delete_job(*, job_id: int, actor: str, why: str = "", now: datetime | None =
         job.key = None
         cancelled = _cancel_queued(job, f"job deleted by {actor}", now=at)
         _save_change(
-            job, "delete", before=before, actor=actor, why=why, now=at, note=f"{cancelled} queued rows cancelled"
+            job,
+            "delete",
+            before=before,
+            actor=actor,
+            why=why,
+            now=at,
+            note=f"{cancelled} queued rows cancelled",
         )
     return DisableResult(job, cancelled)
 

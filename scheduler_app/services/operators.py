@@ -11,7 +11,7 @@ from scheduler_app.services.audit import AuditLine, record
 
 
 def ensure_dev_user(*, username: str, password: str, email: str, actor: str) -> tuple[AbstractUser, bool]:
-    """The operator `username`, made when missing; an existing one keeps its password. Returns (user, made)."""
+    """The operator `username`, made when missing; an existing one keeps its password. (user, made)."""
     users = get_user_model()
     with transaction.atomic():
         found = users.objects.filter(username=username).first()

@@ -33,7 +33,9 @@ def recover_lost_leases(*, now: datetime, limit: int = BATCH_LEASES) -> int:
     with daemon_transaction():
         ids = list(_lost_leases(now).order_by("execution_id").values_list("execution_id", flat=True)[:limit])
         rows = lock_rows(ids, skip_locked=True)
-        leases = {lease.execution_id: lease for lease in _lost_leases(now).filter(execution_id__in=list(rows))}
+        leases = {
+            lease.execution_id: lease for lease in _lost_leases(now).filter(execution_id__in=list(rows))
+        }
         jobs = Job.objects.in_bulk({rows[execution_id].job_id for execution_id in leases})
         endings = [_take_back(rows[key], lease, jobs[rows[key].job_id], now) for key, lease in leases.items()]
         done = [ending for ending in endings if ending is not None]

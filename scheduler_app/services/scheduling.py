@@ -120,14 +120,14 @@ def _materialise(jobs: Sequence[Job], *, now: datetime) -> TickResult:
     for job in jobs:
         try:
             plans.append(plan_job(job, state=states.get(job.id, OverlapState()), now=now))
-        except Exception as error:  # noqa: BLE001 - one broken job must not stop the others
+        except Exception as error:
             hold_job(job, fault=_sentence(error), now=now)
             result.faults += 1
     inserted = insert_executions([row for plan in plans for row in plan.rows], now=now)
     result.rows = len(inserted)
     result.conflicts = sum(len(plan.rows) for plan in plans) - len(inserted)
     write_ranges(((plan.job.id, found) for plan in plans for found in plan.plan.ranges), now=now)
-    advance(((plan.job.id, plan.plan.next_run_at, plan.plan.watermark) for plan in plans))
+    advance((plan.job.id, plan.plan.next_run_at, plan.plan.watermark) for plan in plans)
     record([_misfire_line(plan) for plan in plans if plan.plan.misfired], now=now)
     if inserted:
         notify_workers()
@@ -147,9 +147,7 @@ def plan_job(job: Job, *, state: OverlapState, now: datetime) -> JobPlan:
     plan = plan_due_slots(schedule_of(job), first=job.next_run_at, now=now, rule=rule)
     late = MISFIRE_SKIPPED.format(grace=job.misfire_grace_seconds)
     rows = [slot_row(job, slot, missed_reason=late) for slot in plan.miss]
-    decisions = decide_overlap(
-        plan.run, policy=job.overlap_policy, queue_limit=job.queue_limit, state=state
-    )
+    decisions = decide_overlap(plan.run, policy=job.overlap_policy, queue_limit=job.queue_limit, state=state)
     coalesced = sum(found.count or 0 for found in plan.ranges if found.reason == "coalesced")
     reason = f"coalesced: stands for {coalesced} earlier slots too" if coalesced else ""
     rows += [
@@ -236,7 +234,7 @@ def hold_job(job: Job, *, fault: str, now: datetime) -> None:
 
 
 def review_held_jobs(*, now: datetime, limit: int = 100) -> int:
-    """Look again at held jobs; those whose schedule computes once more go back to the tick. Returns how many."""
+    """Look again at held jobs; those whose schedule computes once more go back to the tick."""
     released = 0
     with daemon_transaction():
         held = Job.objects.filter(enabled=True, deleted_at__isnull=True).exclude(fault="").order_by("id")
@@ -245,7 +243,7 @@ def review_held_jobs(*, now: datetime, limit: int = 100) -> int:
         for job in held[:limit]:
             try:
                 schedule_of(job).next(now)
-            except Exception:  # noqa: BLE001 - still broken, it stays held
+            except Exception:
                 continue
             if job.fault.startswith("the database refused"):
                 continue

@@ -61,7 +61,8 @@ def fetch_all(statement: str, parameters: Sequence[Any] | dict[str, Any]) -> lis
     """Run one statement and return its rows."""
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters)
-        return cursor.fetchall()
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+    return rows
 
 
 def execute(statement: str, parameters: Sequence[Any] | dict[str, Any]) -> int:

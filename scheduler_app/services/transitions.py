@@ -242,7 +242,7 @@ def _apply_one(change: Change) -> bool:
     guard = [change.before.id, change.before.status, sql_value(change.before.claim_token)]
     with connection.cursor() as cursor:
         cursor.execute(_APPLY_SQLITE, [*values, *guard])
-        return cursor.rowcount == 1
+        return int(cursor.rowcount) == 1
 
 
 _INSERT_COLUMNS = (
