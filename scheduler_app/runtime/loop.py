@@ -63,7 +63,7 @@ def run_until_stopped(daemon: Daemon, stop: StopRequest) -> None:
             failures = 0
             events.emit("database.back")
         reset_queries()
-        if pause > 0 and not stop.requested:
+        if pause > 0 and not stop.requested and not daemon.finished():
             stop.wait(pause, daemon.watched())
 
 

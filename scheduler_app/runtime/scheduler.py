@@ -152,7 +152,7 @@ class SchedulerLoop:
 
     def _first_retention(self) -> float:
         """Spread over the hour, so that schedulers started together do not prune together."""
-        return time.monotonic() + random.uniform(0.2, 1.0) * RETENTION_PERIOD_SECONDS  # noqa: S311
+        return time.monotonic() + random.uniform(0.2, 1.0) * RETENTION_PERIOD_SECONDS
 
     def _prune_history(self, instant: Instant) -> None:
         prune_history(now=instant.now)
