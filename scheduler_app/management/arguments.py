@@ -15,6 +15,7 @@ from scheduler_app.domain.quoting import shown
 from scheduler_app.queries.paging import MAX_PAGE_ITEMS
 
 MAX_DIGITS = 18
+MAX_PROCESSES = 1000
 _WHOLE = re.compile(rf"[+-]?[0-9]{{1,{MAX_DIGITS}}}")
 
 
@@ -44,19 +45,8 @@ def run_count(text: str) -> int:
 
 
 def process_count(text: str) -> int:
-    """How many processes a demonstration starts."""
-    number = _up_to(positive_int(text), 16)
-    if number < 2:
-        raise ArgumentTypeError("1 is refused; give at least 2, because one process alone proves nothing")
-    return number
-
-
-def seconds(text: str) -> int:
-    """A duration in whole seconds, 0 allowed."""
-    number = whole_number(text)
-    if number < 0:
-        raise ArgumentTypeError(f"{text} is refused; give whole seconds from 0, such as 30")
-    return number
+    """How many things one process or group runs at the same time, 1 to MAX_PROCESSES."""
+    return _up_to(positive_int(text), MAX_PROCESSES)
 
 
 def positive_seconds(text: str) -> float:

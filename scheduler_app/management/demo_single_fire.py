@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 import uuid
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -22,7 +22,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import connection
 
-from scheduler_app.management.arguments import positive_int, process_count
+from scheduler_app.management.arguments import positive_int, whole_number
 from scheduler_app.management.operator import cli_actor
 from scheduler_app.management.output import Output, visible
 from scheduler_app.management.verbs import Options, Verb
@@ -33,6 +33,7 @@ from scheduler_app.services.jobs import create_job, delete_job, disable_job, ena
 
 START_SECONDS = 60.0
 STOP_SECONDS = 15.0
+FEWEST_PROCESSES, MOST_PROCESSES = 2, 16
 SHORTEST_SECONDS, LONGEST_SECONDS = 3, 600
 
 
@@ -68,17 +69,33 @@ class _Process:
     talk: IO[bytes]
 
 
+def scheduler_count(text: str) -> int:
+    """How many schedulers take part; one alone proves nothing."""
+    number = whole_number(text)
+    if not FEWEST_PROCESSES <= number <= MOST_PROCESSES:
+        raise ArgumentTypeError(f"{text} is refused; give {FEWEST_PROCESSES} to {MOST_PROCESSES} processes")
+    return number
+
+
+def duration(text: str) -> int:
+    """How long the job is due, in whole seconds."""
+    number = positive_int(text)
+    if not SHORTEST_SECONDS <= number <= LONGEST_SECONDS:
+        raise ArgumentTypeError(f"{text} is refused; give {SHORTEST_SECONDS} to {LONGEST_SECONDS} seconds")
+    return number
+
+
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--processes",
-        type=process_count,
+        type=scheduler_count,
         default=4,
         metavar="COUNT",
         help="scheduler processes, 2 to 16 (default 4)",
     )
     parser.add_argument(
         "--seconds",
-        type=positive_int,
+        type=duration,
         default=8,
         metavar="SECONDS",
         help="how long the job is due, 3 to 600 (default 8)",
@@ -91,11 +108,6 @@ def _run(options: Options, output: Output) -> None:
             "demo single-fire needs PostgreSQL, whose row locks it puts to the test; set DATABASE_URL first"
         )
     seconds = options["seconds"]
-    if not SHORTEST_SECONDS <= seconds <= LONGEST_SECONDS:
-        parser: ArgumentParser = options["parser"]
-        parser.error(
-            f"argument --seconds: {seconds} is refused; give {SHORTEST_SECONDS} to {LONGEST_SECONDS}"
-        )
     token = uuid.uuid4().hex[:8]
     with _throw_away_job(token) as job, _schedulers(token, options["processes"]) as processes:
         output.note(f"{len(processes)} schedulers are alive; job {job.pk} is due each second for {seconds} s")
@@ -231,7 +243,7 @@ def _wait(condition: Callable[[], bool], seconds: float) -> bool:
 SINGLE_FIRE = Verb(
     "single-fire",
     "Show that many schedulers make one row for each slot (PostgreSQL).",
-    "demo single-fire --processes 4 --seconds 8",
+    "python manage.py demo single-fire --processes 4 --seconds 8",
     _arguments,
     _run,
     changes=True,

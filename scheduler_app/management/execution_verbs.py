@@ -174,7 +174,7 @@ VERBS = (
     Verb(
         "list",
         "List executions, newest first.",
-        "execution list --status failed --limit 25",
+        "python manage.py execution list --status failed --limit 25",
         _list_arguments,
         _list,
         usage="[options]",
@@ -182,14 +182,14 @@ VERBS = (
     Verb(
         "inspect",
         "Show one execution with every attempt, its output and its error.",
-        "execution inspect 12 --format json",
+        "python manage.py execution inspect 12 --format json",
         _one_execution,
         _inspect,
     ),
     Verb(
         "retry",
         "Run a failed, timed out, dead-lettered or cancelled execution again, as a new one.",
-        "execution retry 12",
+        "python manage.py execution retry 12",
         _retry_arguments,
         _retry,
         changes=True,
@@ -197,7 +197,7 @@ VERBS = (
     Verb(
         "cancel",
         "Cancel an execution that has not started.",
-        "execution cancel 12",
+        "python manage.py execution cancel 12",
         _one_execution,
         _cancel,
         changes=True,

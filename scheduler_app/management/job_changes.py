@@ -177,7 +177,8 @@ CHANGES = (
     Verb(
         "add",
         "Add a job: a task, when it runs, and how it is treated.",
-        'job add "Daily report" generate_report cron --cron "0 9 * * 1-5" --timezone America/Los_Angeles',
+        'python manage.py job add "Daily report" generate_report cron --cron "0 9 * * 1-5" '
+        "--timezone America/Los_Angeles",
         _add_arguments,
         _add,
         usage="NAME TASK SCHEDULE_TYPE (--every | --cron | --run-at | --schedule-value) [options]",
@@ -186,7 +187,7 @@ CHANGES = (
     Verb(
         "edit",
         "Change a job from now on; runs that were due before keep the old definition.",
-        "job edit 3 --every 10m --max-attempts 5",
+        "python manage.py job edit 3 --every 10m --max-attempts 5",
         _edit_arguments,
         _edit,
         usage="JOB_ID [options]",
@@ -195,21 +196,33 @@ CHANGES = (
     Verb(
         "enable",
         "Let a job run again, from its first run after now.",
-        "job enable 3",
+        "python manage.py job enable 3",
         _why,
         _enable,
         changes=True,
     ),
     Verb(
-        "disable", "Stop a job and cancel what it has queued.", "job disable 3", _why, _disable, changes=True
+        "disable",
+        "Stop a job and cancel what it has queued.",
+        "python manage.py job disable 3",
+        _why,
+        _disable,
+        changes=True,
     ),
     Verb(
         "delete",
         "Delete a job; its history stays until its retention.",
-        "job delete 3 --yes",
+        "python manage.py job delete 3 --yes",
         _delete_arguments,
         _delete,
         changes=True,
     ),
-    Verb("trigger", "Queue one run of an enabled job now.", "job trigger 3", _job_id, _trigger, changes=True),
+    Verb(
+        "trigger",
+        "Queue one run of an enabled job now.",
+        "python manage.py job trigger 3",
+        _job_id,
+        _trigger,
+        changes=True,
+    ),
 )

@@ -161,16 +161,32 @@ def _limits(minimum: float | None, maximum: float | None, max_length: int | None
 
 
 READS = (
-    Verb("list", "List jobs, newest first.", "job list --state active --limit 20", _list_arguments, _list),
     Verb(
-        "show", "Show one job with its policies and next runs.", "job show 3 --format json", _one_job, _show
+        "list",
+        "List jobs, newest first.",
+        "python manage.py job list --state active --limit 20",
+        _list_arguments,
+        _list,
+    ),
+    Verb(
+        "show",
+        "Show one job with its policies and next runs.",
+        "python manage.py job show 3 --format json",
+        _one_job,
+        _show,
     ),
     Verb(
         "catalog",
         "List the registered tasks and what their config takes.",
-        "job catalog",
+        "python manage.py job catalog",
         _catalog_arguments,
         _catalog,
     ),
-    Verb("preview", "Show the next runs of a job.", "job preview 3 --count 5", _preview_arguments, _preview),
+    Verb(
+        "preview",
+        "Show the next runs of a job.",
+        "python manage.py job preview 3 --count 5",
+        _preview_arguments,
+        _preview,
+    ),
 )

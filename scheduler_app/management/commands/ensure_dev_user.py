@@ -22,7 +22,7 @@ class Command(PlainCommand):
     """Make the development operator."""
 
     help = "Make the first operator (DEV_ADMIN_USERNAME, DEV_ADMIN_PASSWORD, DEV_ADMIN_EMAIL) if missing."
-    example = "ensure_dev_user"
+    example = "python manage.py ensure_dev_user"
 
     def run(self, options: Options, output: Output) -> None:
         """Make the operator when it is missing; never touch one that exists."""

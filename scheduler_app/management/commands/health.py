@@ -13,7 +13,7 @@ class Command(PlainCommand):
     """The health report at the command line."""
 
     help = "Say whether database, schedulers and workers are well. Exit code 0: ok; 1: degraded or down."
-    example = "health --format json"
+    example = "python manage.py health --format json"
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare `--format`."""
