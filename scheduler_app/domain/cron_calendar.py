@@ -39,11 +39,9 @@ class CronCalendar:
         self._days_of_shape: list[int | None] = [None] * 14
 
     def next_minute(self, minute: int) -> int | None:
-        """The first named local minute at or after this one; None past the year 2200."""
+        """The first named local minute at or after this one, which is 1972 or later; None past 2200."""
         day, time = divmod(minute, DAY)
         year = bisect_right(_NEW_YEARS, day) - 1
-        if year < 0:
-            return self.next_minute(_NEW_YEARS[0] * DAY)
         days = self._days(year) >> (day - _NEW_YEARS[year])
         if days & 1:
             times = self._day_minutes >> time
@@ -62,8 +60,6 @@ class CronCalendar:
         """The last named local minute at or before this one; None before the year 1972."""
         day, time = divmod(minute, DAY)
         year = bisect_right(_NEW_YEARS, day) - 1
-        if year < 0:
-            return None
         new_year = _NEW_YEARS[year]
         today = 1 << (day - new_year)
         days = self._days(year)
@@ -83,7 +79,8 @@ class CronCalendar:
         """How many local minutes are named from `first` up to, not including, `end`."""
         if first >= end:
             return 0
-        return self._count_from_start(end) - self._count_from_start(first)
+        year = bisect_right(_NEW_YEARS, first // DAY) - 1
+        return self._count_since(year, end) - self._count_since(year, first)
 
     def names(self, minute: int) -> bool:
         """Whether this local minute is one of them."""
@@ -93,12 +90,14 @@ class CronCalendar:
         """Whether any date of any year ever matches: 14 shapes of a year are all there are."""
         return any(self._days_in(shape) for shape in range(14))
 
-    def _count_from_start(self, minute: int) -> int:
+    def _count_since(self, first_year: int, minute: int) -> int:
+        """How many local minutes are named from the start of a year up to, not including, `minute`."""
         day, time = divmod(minute, DAY)
-        year = max(bisect_right(_NEW_YEARS, day) - 1, 0)
-        today = 1 << max(day - _NEW_YEARS[year], 0)
-        days = self._days(year)
-        whole = (days & (today - 1)).bit_count() + sum(self._days(past).bit_count() for past in range(year))
+        year = bisect_right(_NEW_YEARS, day) - 1
+        days, today = self._days(year), 1 << (day - _NEW_YEARS[year])
+        whole = (days & (today - 1)).bit_count()
+        for past in range(first_year, year):
+            whole += self._days(past).bit_count()
         part = (self._day_minutes & ((1 << time) - 1)).bit_count() if days & today else 0
         return whole * self._day_minutes.bit_count() + part
 

@@ -124,7 +124,7 @@ class CronRule:
         return None
 
     def _count_in(self, start: int, offset: int, unread: int, low: int, high: int) -> int:
-        """Runs at minutes `low` to `high` of the segment from `start`; readings below `unread` are not new."""
+        """Runs at minutes `low` to `high` of the segment from `start`; those below `unread` are not new."""
         count = self.calendar.count
         if self.policy == "cadence":
             return count(low + offset, high + offset + 1)

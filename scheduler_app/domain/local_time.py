@@ -28,6 +28,7 @@ LAST_SECOND = LAST_MINUTE * 60
 _TABLE_START = FIRST_MINUTE - 2 * DAY
 TABLE_END = LAST_MINUTE + 2 * DAY
 _PROBE = timedelta(days=3)
+_MINUTE = timedelta(minutes=1)
 _AHEAD = 3 * 366 * DAY
 
 
@@ -56,7 +57,7 @@ class ZoneClock:
         self.name = name
         self._zone = load_zone(name)
         self._growing = threading.Lock()
-        self._table = OffsetTable((_TABLE_START,), (self._offset(_instant(_TABLE_START)),), _TABLE_START + 1)
+        self._table = OffsetTable((_TABLE_START,), (self._offset(_TABLE_START),), _TABLE_START + 1)
 
     def table(self, minute: int) -> OffsetTable:
         """The segments, reaching past `minute` (or to the end of the supported time)."""
@@ -71,7 +72,7 @@ class ZoneClock:
     def first_instant(self, reading: int) -> tuple[int, bool]:
         """The first UTC minute at which the wall reads `reading`; or the end of a gap over it, and True."""
         starts, offsets, until = self.table(reading + 2 * DAY)
-        index = bisect_right(starts, reading - 2 * DAY) - 1
+        index = max(bisect_right(starts, reading - 2 * DAY) - 1, 0)
         while True:
             instant = max(reading - offsets[index], starts[index])
             end = starts[index + 1] if index + 1 < len(starts) else until
@@ -103,31 +104,45 @@ class ZoneClock:
             table = self._table
             if minute < table.until or table.until >= TABLE_END:
                 return table
-            end = min(minute + _AHEAD, TABLE_END)
             starts, offsets = list(table.starts), list(table.offsets)
-            known, offset = _instant(table.until - 1), offsets[-1]
-            while known < _instant(end - 1):
-                probe = min(known + _PROBE, _instant(end - 1))
-                if self._offset(probe) != offset:
-                    shift = self._shift_between(known, probe, offset)
-                    probe, offset = shift, self._offset(shift)
-                    starts.append(_minute(shift))
-                    offsets.append(offset)
-                known = probe
+            known, end = table.until - 1, min(minute + _AHEAD, TABLE_END)
+            while (shift := self._next_shift(known, end - 1)) is not None:
+                starts.append(shift)
+                offsets.append(self._offset(shift))
+                known = shift
             self._table = OffsetTable(tuple(starts), tuple(offsets), end)
             return self._table
 
-    def _shift_between(self, same: datetime, other: datetime, offset: int) -> datetime:
-        """The first minute after `same` and up to `other` at which `offset` no longer holds."""
-        low, high = _minute(same), _minute(other)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self._offset(_instant(middle)) == offset else (low, middle)
-        return _instant(high)
+    def _next_shift(self, known: int, last: int) -> int | None:
+        """The first minute after `known`, up to `last`, at which the offset of `known` no longer holds."""
+        at, end = self._labelled(known), self._labelled(last)
+        ahead_of_utc, probe = self._zone.fromutc, at
+        offset = ahead_of_utc(at) - at
+        while probe < end:
+            at, probe = probe, min(probe + _PROBE, end)
+            if ahead_of_utc(probe) - probe != offset:
+                return self._boundary(at, probe, offset)
+        return None
 
-    def _offset(self, instant: datetime) -> int:
-        local = instant.replace(tzinfo=self._zone)
-        return int((self._zone.fromutc(local) - local).total_seconds()) // 60
+    def _boundary(self, low: datetime, high: datetime, offset: timedelta) -> int:
+        """The first minute after `low`, up to `high`, without `offset`, which holds at `low` only."""
+        span = (high - low) // _MINUTE
+        while span > 1:
+            middle = low + span // 2 * _MINUTE
+            if self._zone.fromutc(middle) - middle == offset:
+                low = middle
+            else:
+                high = middle
+            span = (high - low) // _MINUTE
+        return (high.replace(tzinfo=UTC) - EPOCH) // _MINUTE
+
+    def _offset(self, minute: int) -> int:
+        at = self._labelled(minute)
+        return (self._zone.fromutc(at) - at) // _MINUTE
+
+    def _labelled(self, minute: int) -> datetime:
+        """A UTC minute as `fromutc` wants it: the UTC reading, labelled with the zone."""
+        return (EPOCH + minute * _MINUTE).replace(tzinfo=self._zone)
 
 
 @lru_cache(maxsize=1024)
@@ -144,11 +159,3 @@ def local_text(at: datetime, timezone: str) -> str:
 def reading_text(reading: int) -> str:
     """A reading as `2026-03-08 02:30`."""
     return (EPOCH + timedelta(minutes=reading)).strftime("%Y-%m-%d %H:%M")
-
-
-def _instant(minute: int) -> datetime:
-    return EPOCH + timedelta(minutes=minute)
-
-
-def _minute(instant: datetime) -> int:
-    return int((instant - EPOCH).total_seconds()) // 60

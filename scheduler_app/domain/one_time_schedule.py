@@ -49,7 +49,7 @@ class OneTimeRule:
 
 
 def one_time_rule(text: object, timezone_name: str) -> OneTimeRule:
-    """The rule of a text. ScheduleError with field `run_at` (or `timezone`) if it names no supported second."""
+    """The rule of a text; ScheduleError, field `run_at` (or `timezone`) if it names no supported second."""
     local, offset = _parts(text)
     if offset is not None:
         rule = OneTimeRule(int((local - EPOCH).total_seconds()) - offset)

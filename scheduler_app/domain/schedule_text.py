@@ -62,8 +62,17 @@ def dst_outcome(rule: CronRule | IntervalRule | OneTimeRule) -> str:
 
 def cron_text(fields: CronFields) -> str:
     """The sentence of an expression without its zone: `Every 10 minutes`, `At 09:00 on Monday to Friday`."""
-    parts = [_times(fields), _days(fields), _months(fields)]
-    return " ".join(part for part in parts if part)
+    sentence, days, months = _times(fields), _days(fields), _months(fields)
+    if days:
+        sentence += f" {days}"
+    if months:
+        sentence += f", {months}" if days and days_both(fields) else f" {months}"
+    return sentence
+
+
+def days_both(fields: CronFields) -> bool:
+    """Whether both day fields are given, so that people must be told if one or both have to match."""
+    return fields.texts[2] not in ("*", "?") and fields.texts[4] not in ("*", "?")
 
 
 def values_in(mask: int) -> list[int]:

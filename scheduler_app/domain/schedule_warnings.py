@@ -17,7 +17,7 @@ from scheduler_app.domain.cron_fields import CronFields
 from scheduler_app.domain.cron_schedule import CronRule
 from scheduler_app.domain.local_time import EPOCH, LAST_MINUTE, Shift, reading_text
 from scheduler_app.domain.occurrences import Schedule
-from scheduler_app.domain.schedule_text import MONTHS, date_text, listed, values_in, weekday_text
+from scheduler_app.domain.schedule_text import MONTHS, date_text, days_both, listed, values_in, weekday_text
 
 LOOK_AHEAD = timedelta(days=2 * 366)
 RARE = timedelta(days=366)
@@ -76,13 +76,13 @@ def _overlap_pause(schedule: Schedule, rule: CronRule, at: datetime) -> str:
         if runs >= 2:
             return (
                 f"{_shift_text(shift)}; the {runs} runs of the repeated time happen once, so the job "
-                f"pauses for {_length(shift.before - shift.after)}. With dst_policy cadence it keeps its rhythm"
+                f"pauses for {_length(shift.before - shift.after)}. dst_policy cadence keeps its rhythm"
             )
     return ""
 
 
 def _days_both(fields: CronFields) -> str:
-    if fields.texts[2] in ("*", "?") or fields.texts[4] in ("*", "?"):
+    if not days_both(fields):
         return ""
     dates, weekdays = date_text(fields), weekday_text(fields)
     if fields.both_days:
@@ -106,7 +106,8 @@ def _uneven_steps(fields: CronFields) -> str:
 
 
 def _short_months(fields: CronFields) -> str:
-    if fields.days == DAY_OF_MONTH.full or (not fields.both_days and fields.weekdays == DAY_OF_WEEK.full):
+    every_weekday = not fields.both_days and fields.weekdays == DAY_OF_WEEK.full
+    if fields.texts[2].startswith("*") or fields.days == DAY_OF_MONTH.full or every_weekday:
         return ""
     last = fields.days.bit_length() - 1
     short = [month for month in values_in(fields.months) if monthrange(COMMON_YEAR, month)[1] < last]
@@ -123,7 +124,8 @@ def _rare(schedule: Schedule, at: datetime) -> str:
         return "there is no further run"
     if following - at <= RARE:
         return ""
-    return f"the next run is more than a year away, on {following:%Y-%m-%d}"
+    minute = int((following - EPOCH).total_seconds()) // 60
+    return f"the next run is more than a year away, on {reading_text(schedule.clock.reading(minute))[:10]}"
 
 
 def _shift_text(shift: Shift) -> str:
