@@ -36,7 +36,10 @@ class Output:
 
     def document(self, value: object) -> None:
         """The one JSON document."""
-        _write(self._stdout, json.dumps(value, indent=2, ensure_ascii=False))
+        try:
+            self._stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+        except UnicodeEncodeError:
+            self._stdout.write(json.dumps(value, indent=2) + "\n")
 
     def line(self, text: str = "") -> None:
         """One line of data for people; the caller makes foreign text `visible`."""
