@@ -15,7 +15,7 @@ test: ## The suite on SQLite, then on a real PostgreSQL; ends with what was skip
 check: ## Lint, format, types, import contracts, migrations and the deployment check
 	@$(PYTHON) dev.py check
 
-demo: ## One slot, many schedulers: shows that exactly one row comes out
+demo: ## Many schedulers, one job: shows one row per slot, on PostgreSQL (DATABASE_URL, else a private one)
 	@$(PYTHON) dev.py demo
 
 lock: ## Write both lock files anew from the ranges (needs uv)

@@ -270,10 +270,11 @@ def verb_check():
 
 
 def verb_demo():
-    """One slot, many schedulers: shows that exactly one row comes out (try-out store)"""
-    install("requirements.lock")
-    manage("migrate", "--verbosity", "0")
-    manage("demo", "single-fire")
+    """Many schedulers, one job: shows one row per slot, on PostgreSQL (DATABASE_URL, else a private one)"""
+    install("requirements-dev.lock")
+    migrate = ["manage.py", "migrate", "--verbosity", "0"]
+    demo = ["manage.py", "demo", "single-fire"]
+    call([PYTHON, "-m", "tests.harness.with_postgresql"] + migrate + ["--"] + demo)
 
 
 def verb_lock():
