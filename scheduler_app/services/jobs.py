@@ -117,11 +117,10 @@ def edit_job(
                 f"{expected_version}; load it again and repeat the change"
             )
         current = {field: getattr(job, field) for field in DEFINITION_FIELDS}
-        plain = {name: value for name, value in values.items() if name != "enabled"}
-        definition = validate_edit(plain, current=current, now=at)
+        definition = validate_edit(values, current=current, now=at)
         before = job.definition()
         moves = any(definition.columns[name] != current[name] for name in SCHEDULE_FIELDS)
-        if moves and job.enabled:
+        if moves:
             _settle(job, now=at)
         for name, value in definition.columns.items():
             if name != "enabled":
@@ -132,10 +131,10 @@ def edit_job(
         changed = job.definition() != before
         if changed:
             _save_change(job, "edit", before=before, actor=actor, why=why, now=at)
-    if "enabled" in values and values["enabled"] != job.enabled:
-        if values["enabled"]:
-            return enable_job(job_id=job_id, actor=actor, why=why, now=now)
-        return disable_job(job_id=job_id, actor=actor, why=why, now=now).job
+        if definition.columns["enabled"] and not job.enabled:
+            return enable_job(job_id=job_id, actor=actor, why=why, now=at)
+        if job.enabled and not definition.columns["enabled"]:
+            return disable_job(job_id=job_id, actor=actor, why=why, now=at).job
     return job
 
 
@@ -153,6 +152,9 @@ def _first_run(job: Job, schedule: Schedule, *, now: datetime) -> datetime | Non
 def _settle(job: Job, *, now: datetime) -> None:
     """Account for the due slots of the definition that is about to change, with the tick's own function."""
     if job.next_run_at is None or job.next_run_at > now or job.fault:
+        return
+    if not job.enabled:
+        _write_off(job, job.next_run_at, now=now)
         return
     state = overlap_states([job.id], now=now)[job.id]
     plan = plan_job(job, state=state, now=now)
@@ -176,6 +178,13 @@ def _range_until(job: Job, first: datetime, now: datetime, reason: str) -> SlotR
     return SlotRange(first, last, schedule.count(first, last, RANGE_COUNT_LIMIT), reason)
 
 
+def _write_off(job: Job, first: datetime, *, now: datetime) -> None:
+    """Record the slots that passed while the job was disabled as one range."""
+    passed = _range_until(job, first, now, "disabled")
+    write_ranges([(job.id, passed)], now=now)
+    job.last_slot_for = passed.last
+
+
 def enable_job(*, job_id: int, actor: str, why: str = "", now: datetime | None = None) -> Job:
     """Let a job run again from its first slot after now; slots that passed meanwhile become one range.
 
@@ -189,9 +198,7 @@ def enable_job(*, job_id: int, actor: str, why: str = "", now: datetime | None =
             return job
         before = job.definition()
         if job.next_run_at is not None and job.next_run_at <= at and not job.fault:
-            passed = _range_until(job, job.next_run_at, at, "disabled")
-            write_ranges([(job.id, passed)], now=at)
-            job.last_slot_for = passed.last
+            _write_off(job, job.next_run_at, now=at)
         job.enabled = True
         job.next_run_at = first_slot_after(schedule_of(job), now=at, last_slot_for=job.last_slot_for)
         job.fault = ""
