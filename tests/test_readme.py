@@ -14,7 +14,7 @@ import pytest
 from tests.architecture.sources import ROOT
 
 # Nothing runs yet, so health says so; and the one line shows how wrong input is refused.
-REFUSED = {"health": "no scheduler", "not_a_real_task": "job catalog"}
+REFUSED = {"health": "schedulers", "not_a_real_task": "job catalog"}
 
 
 def _lines() -> list[str]:
