@@ -10,6 +10,9 @@ import sys
 def main() -> None:
     """Run one management command."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "task_scheduler.settings")
+    # Processes that a command starts must find the project from any working folder.
+    paths = [os.path.dirname(os.path.abspath(__file__)), os.environ.get("PYTHONPATH", "")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
     try:
         from django.core.management import execute_from_command_line
     except ImportError:
