@@ -37,9 +37,7 @@ TERMINAL = frozenset(
     }
 )
 CANCELLABLE = WAITING | {Status.CLAIMED}
-RETRYABLE_BY_OPERATOR = frozenset(
-    {Status.FAILED, Status.TIMED_OUT, Status.DEAD_LETTERED, Status.CANCELLED}
-)
+RETRYABLE_BY_OPERATOR = frozenset({Status.FAILED, Status.TIMED_OUT, Status.DEAD_LETTERED, Status.CANCELLED})
 
 NEW = "(new)"
 

@@ -63,7 +63,9 @@ def judge_attempt(ending: Ending, standing: Standing, *, random: Callable[[], fl
     if ending.outcome == "released":
         if standing.on_lost_worker == "retry":
             return Verdict(Status.PENDING, ending.summary, delay_seconds=0.0, max_attempts=limit + 1)
-        return _exhausted(Status.DEAD_LETTERED, "handed back by its worker; the job says not to repeat a cut run")
+        return _exhausted(
+            Status.DEAD_LETTERED, "handed back by its worker; the job says not to repeat a cut run"
+        )
     if ending.outcome == "lost":
         return judge_lost_attempt(standing, detail=ending.summary)
     final = Status.TIMED_OUT if ending.outcome == "timed_out" else Status.FAILED
@@ -77,7 +79,11 @@ def judge_attempt(ending: Ending, standing: Standing, *, random: Callable[[], fl
         random=random,
         retry_after_seconds=ending.retry_after_seconds,
     )
-    reason = f"retry {number + 1} of {limit}: {ending.summary}" if ending.summary else f"retry {number + 1} of {limit}"
+    reason = (
+        f"retry {number + 1} of {limit}: {ending.summary}"
+        if ending.summary
+        else f"retry {number + 1} of {limit}"
+    )
     return Verdict(Status.RETRY_SCHEDULED, reason, delay_seconds=delay)
 
 
