@@ -1,7 +1,8 @@
 """What one `next` costs: this engine beside croniter and cronsim, in one run on one machine.
 
-Run: `python benchmarks/bench_schedule.py`. "fresh" is a single question with nothing kept but what each library can
-keep (the compiled schedule here; the others start from text), "walk" is each further run. Microseconds, best of five.
+Run: `python benchmarks/bench_schedule.py`. "fresh" is a single question with nothing kept but what each
+library can keep (the compiled schedule here; the others start from text), "walk" is each further run.
+Microseconds, best of five.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from croniter import CroniterBadDateError, croniter
+from croniter import croniter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -204,11 +204,9 @@ UTC_EXPRESSIONS = st.tuples(
 def test_croniter_finds_the_same_runs_in_utc(expression: str, second: int) -> None:
     start = datetime.fromtimestamp(second, UTC)
     other = croniter(expression, start, ret_type=datetime, implement_cron_bug=True)
-    if " 31 2 " in expression and expression[-3:] in (" */2", "2 *"):
+    if " 31 2 " in expression and expression.split()[4].startswith("*"):
         with pytest.raises(ScheduleError, match="no date ever matches"):
             cron(expression)
-        with pytest.raises(CroniterBadDateError):
-            other.get_next()
         return
     assert forwards(cron(expression), start, 6) == [other.get_next() for _ in range(6)]
 
