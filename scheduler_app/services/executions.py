@@ -20,7 +20,14 @@ from scheduler_app.models.choices import OverlapPolicy, Trigger, WorkItemStatus
 from scheduler_app.services.audit import AuditLine, record
 from scheduler_app.services.jobs import lock_job
 from scheduler_app.services.transactions import on_postgresql
-from scheduler_app.services.transitions import NewExecution, apply, ended, insert_executions, lock_rows
+from scheduler_app.services.transitions import (
+    NewExecution,
+    apply,
+    ended,
+    insert_executions,
+    lock_rows,
+    rank_of,
+)
 from scheduler_app.services.turns import overlap_states, promote
 from scheduler_app.services.wakeups import notify_workers
 from scheduler_app.tasks.registry import lane_of
@@ -74,7 +81,7 @@ def _operator_row(
         trigger=trigger,
         scheduled_for=scheduled_for,
         available_at=now,
-        priority=int(str(definition["priority"])),
+        rank_at=rank_of(now, int(str(definition["priority"]))),
         max_attempts=int(str(definition["max_attempts"])),
         exclusive=exclusive,
         queue=str(definition["queue"]),

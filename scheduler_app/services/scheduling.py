@@ -30,7 +30,7 @@ from scheduler_app.services.transactions import (
     on_postgresql,
     sql_value,
 )
-from scheduler_app.services.transitions import NewExecution, insert_executions
+from scheduler_app.services.transitions import NewExecution, insert_executions, rank_of
 from scheduler_app.services.turns import overlap_states
 from scheduler_app.services.wakeups import notify_workers
 from scheduler_app.tasks.registry import lane_of
@@ -140,7 +140,7 @@ def _materialise(jobs: Sequence[Job], *, now: datetime) -> TickResult:
 def plan_job(job: Job, *, state: OverlapState, now: datetime) -> JobPlan:
     """What becomes of a due job's slots up to now. Pure but for the job it reads.
 
-    Raises ScheduleError, or ValueError for values no validator lets in.
+    Raises ScheduleError, or ValueError or OverflowError for values no validator lets in.
     """
     assert job.next_run_at is not None
     rule = MisfireRule(job.misfire_policy, job.misfire_grace_seconds, conf().misfire_catch_up_cap)
@@ -175,7 +175,7 @@ def slot_row(
         trigger=Trigger.SCHEDULE.value,
         scheduled_for=slot,
         available_at=slot,
-        priority=job.priority,
+        rank_at=rank_of(slot, job.priority),
         max_attempts=job.max_attempts,
         exclusive=job.is_exclusive,
         queue=job.queue,

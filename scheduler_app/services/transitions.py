@@ -64,7 +64,7 @@ class NewExecution:
     trigger: str
     scheduled_for: datetime
     available_at: datetime
-    priority: int
+    rank_at: datetime
     max_attempts: int
     exclusive: bool
     queue: str
@@ -83,6 +83,14 @@ class Inserted:
     job_id: int
     scheduled_for: datetime
     status: str
+
+
+def rank_of(available_at: datetime, priority: int) -> datetime:
+    """Where a row stands in the line: each step of priority is worth a minute of waiting.
+
+    Raises OverflowError for a priority no validator lets in.
+    """
+    return available_at - timedelta(seconds=PRIORITY_SECONDS * priority)
 
 
 def lock_rows(ids: Iterable[int], *, skip_locked: bool = False) -> dict[int, RowState]:
@@ -313,7 +321,7 @@ def _insert_record(row: NewExecution, now: datetime) -> dict[str, Any]:
         "available_at": row.available_at,
         "claim_at": None if missed or row.held_back else row.available_at,
         "held_back": row.held_back and not missed,
-        "rank_at": row.available_at - timedelta(seconds=PRIORITY_SECONDS * row.priority),
+        "rank_at": row.rank_at,
         "status": (Status.MISSED if missed else Status.PENDING).value,
         "reason": (row.missed_reason or row.reason)[:REASON_LIMIT],
         "max_attempts": row.max_attempts,
