@@ -67,8 +67,8 @@ def _edit_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--schedule-type", choices=ScheduleType.values, help="needs a value of the new type with it"
     )
-    add_schedule_options(parser)
-    add_policy_options(parser)
+    add_schedule_options(parser, editing=True)
+    add_policy_options(parser, editing=True)
     state = parser.add_mutually_exclusive_group()
     state.add_argument("--enabled", dest="enabled", action="store_const", const=True, help="as `job enable`")
     state.add_argument(
@@ -186,7 +186,7 @@ CHANGES = (
     ),
     Verb(
         "edit",
-        "Change a job from now on; runs that were due before keep the old definition.",
+        "Change what is named of a job, from now on; runs that were due before keep the old definition.",
         "python manage.py job edit 3 --every 10m --max-attempts 5",
         _edit_arguments,
         _edit,

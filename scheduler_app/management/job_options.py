@@ -31,16 +31,28 @@ _CHOICES: tuple[tuple[str, list[str], str], ...] = (
     (
         "--overlap-policy",
         OverlapPolicy.values,
-        "a run is due while the one before is not finished (default skip)",
+        "what becomes of a run that is due before the one before is over (default skip)",
     ),
-    ("--misfire-policy", MisfirePolicy.values, "runs are found late beyond the grace (default coalesce)"),
+    (
+        "--misfire-policy",
+        MisfirePolicy.values,
+        "what becomes of runs found later than the grace (default coalesce)",
+    ),
     ("--retry-backoff", RetryBackoff.values, "how the delay before a retry grows (default exponential)"),
-    ("--retry-jitter", RetryJitter.values, "draw the delay at random up to its value (default none)"),
-    ("--on-lost-worker", OnLostWorker.values, "a worker is lost while it runs the job (default retry)"),
+    (
+        "--retry-jitter",
+        RetryJitter.values,
+        "full draws the delay at random between 0 and its value (default none)",
+    ),
+    (
+        "--on-lost-worker",
+        OnLostWorker.values,
+        "what becomes of an attempt whose worker is lost (default retry)",
+    ),
     ("--alert-mode", AlertMode.values, "where alerts of the job go (default web)"),
 )
 _NUMBERS: tuple[tuple[str, str, str], ...] = (
-    ("--misfire-grace-seconds", "SECONDS", "lateness from which a run counts as missed (default 60)"),
+    ("--misfire-grace-seconds", "SECONDS", "a run later than this counts as missed (default 60)"),
     ("--max-attempts", "COUNT", "attempts of one run, 1 means no retry (default 3)"),
     ("--retry-backoff-seconds", "SECONDS", "delay before the first retry (default 30)"),
     ("--retry-max-delay-seconds", "SECONDS", "longest delay before a retry (default 3600)"),
@@ -83,8 +95,8 @@ FIELDS = (
 )
 
 
-def add_schedule_options(parser: ArgumentParser) -> None:
-    """When the job runs: exactly one of four spellings, and the zone they are read in."""
+def add_schedule_options(parser: ArgumentParser, *, editing: bool = False) -> None:
+    """When the job runs: one of four spellings, and the zone they are read in."""
     group = parser.add_argument_group("when it runs")
     when = group.add_mutually_exclusive_group()
     when.add_argument("--every", metavar="INTERVAL", help="interval: 30s, 5m, 2h, 1d")
@@ -102,13 +114,15 @@ def add_schedule_options(parser: ArgumentParser) -> None:
         help='as a JSON object: {"every": "30s"}, {"expression": "0 9 * * *"} or {"run_at": "…"}',
     )
     group.add_argument(
-        "--timezone", metavar="ZONE", help="IANA name, such as America/Los_Angeles (default UTC)"
+        "--timezone",
+        metavar="ZONE",
+        help=_help("IANA name, such as America/Los_Angeles (default UTC)", editing),
     )
     for option, text in _INSTANTS:
-        group.add_argument(option, metavar=INSTANT, help=text)
+        group.add_argument(option, metavar=INSTANT, help=_help(text, editing))
 
 
-def add_policy_options(parser: ArgumentParser) -> None:
+def add_policy_options(parser: ArgumentParser, *, editing: bool = False) -> None:
     """What the job is given and how it is treated."""
     group = parser.add_argument_group("what it is and how it is treated")
     group.add_argument("--description", metavar="TEXT", help="what it is for")
@@ -116,16 +130,23 @@ def add_policy_options(parser: ArgumentParser) -> None:
         "--config", type=json_object, metavar="JSON", help="config of the task; see `job catalog`"
     )
     for option, words, text in _CHOICES:
-        group.add_argument(option, choices=words, help=text)
+        group.add_argument(option, choices=words, help=_help(text, editing))
     for option, metavar, text in _NUMBERS:
-        group.add_argument(option, type=whole_number, metavar=metavar, help=text)
+        group.add_argument(option, type=whole_number, metavar=metavar, help=_help(text, editing))
     group.add_argument(
-        "--queue", metavar="NAME", help="queue that workers can choose by --queues (default default)"
+        "--queue",
+        metavar="NAME",
+        help=_help("queue that workers may choose by --queues (default: default)", editing),
     )
     group.add_argument(
         "--label", dest="labels", action="append", metavar="NAME", help="a label; repeat the option for more"
     )
     group.add_argument("--key", metavar="KEY", help="your own unique key of the job")
+
+
+def _help(text: str, editing: bool) -> str:
+    """An edit keeps what it does not name, so there the default is not told."""
+    return text.partition(" (default")[0] if editing else text
 
 
 def check_schedule_options(options: Options, schedule_type: str | None, *, required: bool) -> None:
