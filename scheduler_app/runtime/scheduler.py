@@ -18,6 +18,7 @@ from scheduler_app.conf import conf
 from scheduler_app.runtime.loop import run_until_stopped
 from scheduler_app.runtime.signals import StopRequest, Watched
 from scheduler_app.runtime.wakeup import Listener
+from scheduler_app.services.clock_steps import realign_after_step_back
 from scheduler_app.services.heartbeats import (
     Identity,
     announce,
@@ -148,6 +149,8 @@ class SchedulerLoop:
             if abs(step) > CLOCK_STEP_SECONDS:
                 events.emit("clock.step", seconds=round(step, 1))
                 self._recover_from = time.monotonic() + conf().alive_seconds
+            if step < -CLOCK_STEP_SECONDS:
+                realign_after_step_back(now=instant.now, step_seconds=step)
         self._last = instant
 
     def _first_retention(self) -> float:

@@ -43,7 +43,7 @@ class PruneResult:
 
 
 def prune_history(*, now: datetime, dry_run: bool = False) -> PruneResult:
-    """Apply the retention of every job; each batch commits on its own, so an interrupted run goes on later."""
+    """Apply the retention of every job; each batch commits on its own, so an interrupted run resumes."""
     result = PruneResult(dry_run=dry_run)
     for job in Job.objects.order_by("id").iterator(chunk_size=500):
         result.executions += _prune_job(job, now, dry_run)

@@ -202,15 +202,19 @@ def write_ranges(ranges: Iterable[tuple[int, SlotRange]], *, now: datetime) -> N
 
 
 _ADVANCE_POSTGRESQL = (
-    "UPDATE scheduler_app_job AS j SET next_run_at = u.next_run_at, last_slot_for = u.last_slot_for"
+    "UPDATE scheduler_app_job AS j SET next_run_at = u.next_run_at,"
+    " last_slot_for = GREATEST(j.last_slot_for, u.last_slot_for)"
     " FROM unnest(%s::bigint[], %s::timestamptz[], %s::timestamptz[])"
     " AS u(id, next_run_at, last_slot_for) WHERE j.id = u.id"
 )
-_ADVANCE_SQLITE = "UPDATE scheduler_app_job SET next_run_at = %s, last_slot_for = %s WHERE id = %s"
+_ADVANCE_SQLITE = (
+    "UPDATE scheduler_app_job SET next_run_at = %s,"
+    " last_slot_for = MAX(COALESCE(last_slot_for, ''), %s) WHERE id = %s"
+)
 
 
 def advance(pointers: Iterable[tuple[int, datetime | None, datetime]]) -> None:
-    """Move next_run_at and the watermark of jobs the caller has locked, in one statement."""
+    """Move next_run_at, and the watermark forward only, of jobs the caller has locked, in one statement."""
     moves = list(pointers)
     if not moves:
         return
