@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 
-from scheduler_app.domain.states import HELD, TERMINAL, WAITING, Status
+from scheduler_app.domain.states import HELD, WAITING, Status
 from scheduler_app.errors import FieldError, NotFound, ValidationFailed
 from scheduler_app.models import Attempt, Execution
 from scheduler_app.queries.paging import (
@@ -95,8 +95,8 @@ def _filtered(wanted: frozenset[str], job_id: int | None, task: str | None) -> Q
 
 
 def _needs_a_scan(wanted: frozenset[str], task: str | None) -> bool:
-    """Whether rows that match may lie any distance apart in the history."""
-    return task is not None or bool(wanted & TERMINAL)
+    """Whether rows that match may lie any distance apart; held and waiting rows have their own indexes."""
+    return task is not None or not (wanted <= HELD or wanted <= WAITING)
 
 
 def _page_of_a_scan(rows: QuerySet[Execution], limit: int, before_id: int | None) -> Page[Execution]:
