@@ -148,13 +148,9 @@ class JobForm:
     errors: tuple[FieldError, ...] = ()
 
     def __getitem__(self, name: str) -> BoundField:
-        return BoundField(
-            name,
-            LABELS.get(name, name),
-            self.typed.get(name, ""),
-            self.error_of(name),
-            choices=CHOICES.get(name, []),
-        )
+        """The field of this name. Raises KeyError, which lets templates go on to the properties."""
+        value, error = self.typed.get(name, ""), self.error_of(name)
+        return BoundField(name, LABELS[name], value, error, choices=CHOICES.get(name, []))
 
     def error_of(self, name: str) -> str:
         """The first refusal of a field, as a sentence."""

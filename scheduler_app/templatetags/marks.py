@@ -53,7 +53,7 @@ OUTCOME_MARKS: Mapping[str, Mark] = {
     "terminated": Mark("st-wait", "ring-barred", "Terminated"),
 }
 JOB_MARKS: Mapping[str, Mark] = {
-    "active": Mark("st-ok", "play", "Active"),
+    "active": Mark("st-none", "play", "Active"),
     "disabled": Mark("st-wait", "ring-barred", "Disabled"),
     "finished": Mark("st-wait", "tick", "Finished"),
     "fault": Mark("st-fail", "warn", "Held by a fault"),

@@ -26,6 +26,7 @@ class Step:
     label: str
     at: datetime | None
     gap: str = ""
+    may_be_late: bool = False
 
 
 def why(execution: Execution, attempts: Sequence[Attempt]) -> str:
@@ -71,9 +72,10 @@ def steps_of(execution: Execution) -> list[Step]:
     """Due, started, ended, with the lengths in between."""
     due, available = execution.scheduled_for, execution.available_at
     started, ended = execution.started_at, execution.finished_at
-    steps = [Step("Due", due)]
+    waiting = started is None and ended is None
+    steps = [Step("Due", due, may_be_late=waiting and available == due)]
     if available != due and execution.trigger == "schedule" and started is None:
-        steps.append(Step("May start", available))
+        steps.append(Step("May start", available, may_be_late=waiting))
     if started is not None or ended is None:
         lag = (
             duration_text(started - due)

@@ -6,6 +6,7 @@ the compiled schedule the scheduler will use.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -110,24 +111,38 @@ def task_fields(request: HttpRequest) -> HttpResponse:
     return page(request, "jobs/_task_fields.html", {"form": JobForm(typed_in(request.GET))})
 
 
-def preview_of(request: HttpRequest, typed: dict[str, str]) -> dict[str, object]:
+def preview_of(request: HttpRequest, typed: Mapping[str, str]) -> dict[str, object]:
     """What the preview panel shows of a typed schedule."""
     values = {name: value for name, value in values_of(typed).items() if name in SCHEDULE_FIELDS}
     wanted = next((name for name in ("every", "cron", "run_at") if name in values), "")
     if wanted and not values[wanted]:
         return {"waiting": True}
     now = current_viewer(request).now
+    values.update(_kept_anchor(typed, values))
     try:
         definition = validate_new_job({**_PLACEHOLDER, **values}, now=now)
     except ValidationFailed as refusal:
         return {"errors": JobForm(typed, refusal.errors).summary}
     zone_name = str(definition.columns["timezone"])
     return {
-        "sentence": definition.schedule.describe(),
+        "sentence": definition.schedule.describe().partition(", counted from")[0],
         "zone": zone_name,
         "offset": offset_text(now.astimezone(ZoneInfo(zone_name))),
         "runs": _runs(request, definition.schedule, zone_name, now),
     }
+
+
+def _kept_anchor(typed: Mapping[str, str], values: Mapping[str, object]) -> dict[str, object]:
+    """The anchor of the job being edited, as long as its interval is the one that is stored."""
+    of_job = typed.get("of_job", "")
+    if "every" not in values or not (of_job.isdecimal() and len(of_job) < 19):
+        return {}
+    try:
+        job = get_job(int(of_job))
+    except NotFound:
+        return {}
+    same = job.schedule.get("every") == values["every"]
+    return {"anchor_at": job.anchor_at} if same and job.anchor_at else {}
 
 
 def _runs(request: HttpRequest, schedule: Schedule, zone_name: str, now: datetime) -> list[dict[str, object]]:
@@ -169,6 +184,6 @@ def _form_page(
         "job_id": job_id,
         "version": version,
         "zones": sorted(known_zones()),
-        "preview": preview_of(request, dict(form.typed)),
+        "preview": preview_of(request, {**form.typed, "of_job": str(job_id or "")}),
     }
     return page(request, "jobs/form.html", context, status=status)

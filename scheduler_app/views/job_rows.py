@@ -13,10 +13,11 @@ from scheduler_app.views.run_bars import Bars, bars_of
 
 @dataclass(frozen=True, slots=True)
 class JobRow:
-    """A job, its schedule in words, its last runs as bars, and the newest run that has ended."""
+    """A job, its schedule in full and in short words, its last runs as bars, the newest that has ended."""
 
     job: Job
     schedule: str
+    short: str
     bars: Bars
     last: Execution | None
 
@@ -29,4 +30,5 @@ def rows_of(jobs: Sequence[Job]) -> list[JobRow]:
 
 def _row(job: Job, runs: Sequence[Execution]) -> JobRow:
     last = next((run for run in reversed(runs) if run.finished_at is not None), None)
-    return JobRow(job, describe_schedule(job), bars_of(runs), last)
+    schedule = describe_schedule(job)
+    return JobRow(job, schedule, schedule.partition(", counted from")[0], bars_of(runs), last)

@@ -89,7 +89,7 @@ def detail_context(request: HttpRequest, job: Job, *, address: str = "") -> Cont
         "live": NOT_LIVE if cursor else live_settings(request, path=address, seconds=LIVE_SECONDS),
         "job": job,
         "row": row,
-        "sentence": job_sentence(job, row.schedule),
+        "sentence": job_sentence(job, row.short),
         "upcoming": slots,
         "schedule_fault": fault,
         "executions": found.items,
