@@ -28,7 +28,7 @@ from scheduler_app.management.output import Output, visible
 from scheduler_app.management.verbs import Options, Verb
 from scheduler_app.models import Heartbeat, Job
 from scheduler_app.queries.evidence import SLOT_FIGURES, slot_figures
-from scheduler_app.queries.jobs import schedule_of
+from scheduler_app.queries.job_schedules import schedule_of
 from scheduler_app.services.jobs import create_job, delete_job, disable_job, enable_job
 
 START_SECONDS = 60.0

@@ -10,10 +10,11 @@ from zoneinfo import ZoneInfo
 
 from django.db.models import Q
 
-from scheduler_app.domain.occurrences import Schedule, clock_note, compile_schedule
+from scheduler_app.domain.occurrences import clock_note
 from scheduler_app.domain.zones import load_zone
 from scheduler_app.errors import FieldError, NotFound, SchedulerError, ValidationFailed
 from scheduler_app.models import Job
+from scheduler_app.queries.job_schedules import schedule_of
 from scheduler_app.queries.paging import Page, check_limit, decode_cursor, is_searchable, page_of
 
 _LIVE = Q(deleted_at__isnull=True)
@@ -58,19 +59,6 @@ def get_job(job_id: int) -> Job:
     if job is None:
         raise NotFound(f"no job {job_id}; `job list` shows the ids")
     return job
-
-
-def schedule_of(job: Job) -> Schedule:
-    """The compiled schedule of a stored job. Raises ScheduleError when the stored definition is broken."""
-    return compile_schedule(
-        schedule_type=job.schedule_type,
-        schedule=job.schedule,
-        timezone=job.timezone,
-        dst_policy=job.dst_policy,
-        anchor_at=job.anchor_at,
-        starts_at=job.starts_at,
-        ends_at=job.ends_at,
-    )
 
 
 def describe_schedule(job: Job) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,7 +20,7 @@ from django.db.models import F, Min, Q
 from scheduler_app.conf import conf
 from scheduler_app.domain.retry import RetryRule
 from scheduler_app.domain.states import Status
-from scheduler_app.models import Execution, FenceCounter, JobVersion, Lease, Pause
+from scheduler_app.models import Execution, FenceCounter, Job, JobVersion, Lease, Pause
 from scheduler_app.services.heartbeats import Identity
 from scheduler_app.services.transactions import fetch_all, on_postgresql
 from scheduler_app.services.transitions import (
@@ -107,6 +107,7 @@ def claim_and_start(*, request: ClaimRequest, identity: Identity, now: datetime)
     starts = [running(pick.row, token=uuid.uuid4(), now=now) for pick in granted]
     changed = apply(starts)
     older = _older_definitions(granted)
+    granted = [_with_lease_of_version(pick, older, now) for pick in granted]
     claimed = [
         _claimed(pick, start.after, older)
         for pick, start in zip(granted, starts, strict=True)
@@ -149,7 +150,7 @@ leased AS (
   INSERT INTO scheduler_app_lease
     (execution_id, job_id, worker, worker_id, fence, acquired_at, lease_expires_at, exclusive)
   SELECT p.id, p.job_id, %(worker)s, %(worker_id)s, nextval('scheduler_app_fence'), %(now)s,
-    %(now)s + make_interval(secs => GREATEST(%(lease)s, p.timeout_seconds + %(buffer)s)), p.exclusive
+    %(now)s + make_interval(secs => GREATEST(%(lease)s, p.timeout_seconds::bigint + %(buffer)s)), p.exclusive
   FROM picked p
   WHERE NOT (p.exclusive AND EXISTS (
     SELECT 1 FROM scheduler_app_lease held WHERE held.job_id = p.job_id AND held.exclusive))
@@ -215,13 +216,19 @@ def _pick_sqlite(request: ClaimRequest, identity: Identity, now: datetime) -> li
     if any(pause.scope == "all" for pause in pauses):
         return []
     due = due.exclude(queue__in=[pause.value for pause in pauses if pause.scope == "queue"])
-    due = due.exclude(job_id__in=[int(pause.value) for pause in pauses if pause.scope == "job"])
+    due = due.exclude(job_id__in=_paused_jobs(pauses))
+    rows = due.select_related("job").order_by("rank_at", "claim_at", "id")[: request.limit]
+    return [_pick_of_row(row, _lease_sqlite(row, identity, now)) for row in rows]
+
+
+def _paused_jobs(pauses: Sequence[Pause]) -> list[int]:
+    """Ids of jobs held by name or by label; SQLite cannot ask for a label inside the claim."""
+    paused = [int(pause.value) for pause in pauses if pause.scope == "job" and pause.value.isdecimal()]
     labels = {pause.value for pause in pauses if pause.scope == "label"}
-    picks = []
-    for row in due.select_related("job").order_by("rank_at", "claim_at", "id")[: request.limit]:
-        if labels.isdisjoint(row.job.labels):
-            picks.append(_pick_of_row(row, _lease_sqlite(row, identity, now)))
-    return picks
+    if labels:
+        live = Job.objects.filter(enabled=True, deleted_at__isnull=True).values_list("id", "labels")
+        paused += [job_id for job_id, own in live if not labels.isdisjoint(own)]
+    return paused
 
 
 def _pick_of_row(row: Execution, lease: tuple[int, datetime] | None) -> _Pick:
@@ -265,14 +272,30 @@ def _older_definitions(picks: Sequence[_Pick]) -> dict[tuple[int, int], Mapping[
     if not stale:
         return {}
     wanted = {(pick.row.job_id, pick.job_version) for pick in stale}
+    current = {pick.row.job_id: pick.definition for pick in stale}
     found = JobVersion.objects.filter(
         job_id__in={job_id for job_id, _ in wanted}, version__in={version for _, version in wanted}
     )
     return {
-        (version.job_id, version.version): version.after
+        (version.job_id, version.version): {**current[version.job_id], **version.after}
         for version in found
         if (version.job_id, version.version) in wanted
     }
+
+
+def _with_lease_of_version(
+    pick: _Pick, older: Mapping[tuple[int, int], Mapping[str, Any]], now: datetime
+) -> _Pick:
+    """A row of an older version keeps its timeout, so its lease has to outlast that one."""
+    definition = older.get((pick.row.job_id, pick.job_version))
+    if definition is None or pick.lease is None:
+        return pick
+    fence, lease_expires_at = pick.lease
+    needed = now + timedelta(seconds=definition["timeout_seconds"] + conf().lease_buffer_seconds)
+    if needed <= lease_expires_at:
+        return pick
+    Lease.objects.filter(execution_id=pick.row.id).update(lease_expires_at=needed)
+    return replace(pick, lease=(fence, needed))
 
 
 def _claimed(pick: _Pick, row: RowState, older: Mapping[tuple[int, int], Mapping[str, Any]]) -> Claimed:
@@ -282,12 +305,12 @@ def _claimed(pick: _Pick, row: RowState, older: Mapping[tuple[int, int], Mapping
     return Claimed(
         row=row,
         task=pick.task,
-        config=dict(definition["config"]),
+        config=definition["config"],
         scheduled_for=pick.scheduled_for,
         delivery_key=pick.delivery_key,
         job_name=pick.job_name,
         job_version=pick.job_version,
-        timeout_seconds=_within_lease(definition["timeout_seconds"], pick),
+        timeout_seconds=definition["timeout_seconds"],
         on_lost_worker=definition["on_lost_worker"],
         alert_mode=definition["alert_mode"],
         retry_rule=RetryRule(
@@ -299,12 +322,6 @@ def _claimed(pick: _Pick, row: RowState, older: Mapping[tuple[int, int], Mapping
         fence=fence,
         lease_expires_at=lease_expires_at,
     )
-
-
-def _within_lease(timeout_seconds: int, pick: _Pick) -> int:
-    """A row of an older version keeps its timeout, but never past the lease its job's present one gave it."""
-    longest = max(conf().lease_seconds - conf().lease_buffer_seconds, pick.definition["timeout_seconds"])
-    return min(timeout_seconds, longest) if longest > 0 else timeout_seconds
 
 
 def held_but_unknown(*, identity: Identity, known: Collection[int]) -> list[Claimed]:

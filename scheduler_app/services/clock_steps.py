@@ -14,8 +14,8 @@ from scheduler_app.clock import whole_second
 from scheduler_app.errors import ScheduleError
 from scheduler_app.models import Execution, Job, MissedRange
 from scheduler_app.models.choices import Trigger
+from scheduler_app.queries.job_schedules import schedule_of
 from scheduler_app.services.audit import SYSTEM, AuditLine, record
-from scheduler_app.services.job_schedules import schedule_of
 from scheduler_app.services.transactions import daemon_transaction, on_postgresql
 
 SLOTS_LOOKED_AT = 100_000

@@ -20,9 +20,9 @@ from scheduler_app.errors import Conflict, NotFound
 from scheduler_app.models import Job, JobVersion, Lease
 from scheduler_app.models.choices import ScheduleType
 from scheduler_app.models.job import DEFINITION_FIELDS, SCHEDULE_FIELDS
+from scheduler_app.queries.job_schedules import first_slot_after, schedule_of
 from scheduler_app.services.audit import AuditLine, definition_diff, record
 from scheduler_app.services.job_definition import validate_edit, validate_new_job
-from scheduler_app.services.job_schedules import first_slot_after, schedule_of
 from scheduler_app.services.scheduling import plan_job, write_ranges
 from scheduler_app.services.transactions import on_postgresql
 from scheduler_app.services.transitions import apply, ended, insert_executions, lock_rows, unfinished_ids
@@ -171,6 +171,14 @@ def _settle(job: Job, *, now: datetime) -> None:
     notify_workers()
 
 
+def _account_disabled(job: Job, *, now: datetime) -> None:
+    """Slots that passed while the job was disabled become one range."""
+    if job.next_run_at is not None and job.next_run_at <= now and not job.fault:
+        passed = _range_until(job, job.next_run_at, now, "disabled")
+        write_ranges([(job.id, passed)], now=now)
+        job.last_slot_for = passed.last
+
+
 def _range_until(job: Job, first: datetime, now: datetime, reason: str) -> SlotRange:
     schedule = schedule_of(job)
     last = schedule.previous(whole_second(now) + timedelta(seconds=1)) or first
@@ -221,43 +229,27 @@ def disable_job(*, job_id: int, actor: str, why: str = "", now: datetime | None 
     """Stop a job: queued rows are cancelled, a running one goes on, next_run_at is kept."""
     with transaction.atomic():
         job = lock_job(job_id)
-        at = now or database_now()
         if not job.enabled:
             return DisableResult(job, 0)
-        before = job.definition()
-        job.enabled = False
-        cancelled = _cancel_queued(job, f"job disabled by {actor}", now=at)
-        _save_change(
-            job,
-            "disable",
-            before=before,
-            actor=actor,
-            why=why,
-            now=at,
-            note=f"{cancelled} queued rows cancelled",
-        )
-    return DisableResult(job, cancelled)
+        return _stop(job, "disable", actor=actor, why=why, now=now or database_now())
 
 
 def delete_job(*, job_id: int, actor: str, why: str = "", now: datetime | None = None) -> DisableResult:
     """Take a job away for good: queued rows are cancelled, its history stays until retention."""
     with transaction.atomic():
-        job = lock_job(job_id)
-        at = now or database_now()
-        before = job.definition()
-        job.enabled = False
-        job.deleted_at = at
+        return _stop(lock_job(job_id), "delete", actor=actor, why=why, now=now or database_now())
+
+
+def _stop(job: Job, action: str, *, actor: str, why: str, now: datetime) -> DisableResult:
+    """Disable a locked job, and with `delete` take its key and mark it deleted."""
+    before = job.definition()
+    job.enabled = False
+    if action == "delete":
+        job.deleted_at = now
         job.key = None
-        cancelled = _cancel_queued(job, f"job deleted by {actor}", now=at)
-        _save_change(
-            job,
-            "delete",
-            before=before,
-            actor=actor,
-            why=why,
-            now=at,
-            note=f"{cancelled} queued rows cancelled",
-        )
+    cancelled = _cancel_queued(job, f"job {action}d by {actor}", now=now)
+    note = f"{cancelled} queued rows cancelled"
+    _save_change(job, action, before=before, actor=actor, why=why, now=now, note=note)
     return DisableResult(job, cancelled)
 
 

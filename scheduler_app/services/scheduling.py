@@ -21,9 +21,9 @@ from scheduler_app.domain.misfire import DuePlan, MisfireRule, SlotRange, plan_d
 from scheduler_app.domain.overlap import OverlapState, decide_overlap
 from scheduler_app.models import Job, MissedRange
 from scheduler_app.models.choices import Trigger
+from scheduler_app.queries.job_schedules import schedule_of
 from scheduler_app.services.alerts import NewAlert, raise_alerts
 from scheduler_app.services.audit import SYSTEM, AuditLine, record
-from scheduler_app.services.job_schedules import schedule_of
 from scheduler_app.services.transactions import (
     daemon_transaction,
     execute,

@@ -9,7 +9,7 @@ from pathlib import Path
 from django.db import connection
 
 from scheduler_app.models import Attempt, Execution, Job, MissedRange
-from scheduler_app.services.job_schedules import schedule_of
+from scheduler_app.queries.job_schedules import schedule_of
 
 # Each statement lists faults; a sound history gives no row.
 FAULTS = {
