@@ -11,7 +11,6 @@ import random
 from collections.abc import Sequence
 from typing import Protocol
 
-from django.db import Error as DatabaseError
 from django.db import InterfaceError, OperationalError, connection, reset_queries
 
 from scheduler_app import events
@@ -51,7 +50,7 @@ def run_until_stopped(daemon: Daemon, stop: StopRequest) -> None:
             daemon.database_lost()
             stop.wait(pause)
             continue
-        except DatabaseError as error:
+        except Exception as error:
             failures += 1
             pause = _backoff(failures)
             events.emit("loop.error", error=f"{type(error).__name__}: {error}", retry_in=round(pause, 2))

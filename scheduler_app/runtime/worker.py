@@ -150,6 +150,8 @@ class WorkerLoop:
         try:
             done = self._dispatcher.round(finished=batch, free_slots=free)
         except (DataError, IntegrityError, ValueError):
+            if not batch:
+                raise
             self._dispatcher.complete_one_by_one(batch)
             self._finished = []
             return
@@ -162,6 +164,7 @@ class WorkerLoop:
     def _launch(self, claimed: Claimed, instant: Instant) -> None:
         """Start the child of an attempt that is on record, unless this worker counts as dead by now."""
         if time.monotonic() >= self._alive_until:
+            self._unsure = True
             return
         lease_seconds = (claimed.lease_expires_at - instant.now).total_seconds()
         key = f"{claimed.row.id}:{claimed.token}"
