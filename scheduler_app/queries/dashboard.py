@@ -7,7 +7,7 @@ lags are those of the last `SAMPLE` executions, taken by id.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import reduce
@@ -121,10 +121,14 @@ def open_alerts(limit: int) -> list[Alert]:
     return list(rows.order_by("-last_seen_at", "-pk")[:limit])
 
 
-def jobs_panel(limit: int) -> list[Job]:
-    """Jobs with an unresolved alert first, then those that run next, then the newest of the rest."""
+def jobs_panel(limit: int, keep: Sequence[int] = ()) -> list[Job]:
+    """Jobs with an unresolved alert first, then those that run next, then the newest of the rest.
+
+    Ids in `keep` come before all others in their order, so that the rows a reader sees stay in place.
+    """
     alarmed = Alert.objects.filter(~Q(status="resolved"), job__isnull=False).order_by("-last_seen_at", "-pk")
-    wanted = list(dict.fromkeys(alarmed.values_list("job_id", flat=True)[: limit * 4]))[:limit]
+    wanted = [*keep, *alarmed.values_list("job_id", flat=True)[: limit * 4]]
+    wanted = list(dict.fromkeys(wanted))[:limit]
     by_id = Job.objects.filter(deleted_at__isnull=True).in_bulk(wanted)
     panel = [by_id[pk] for pk in wanted if pk in by_id]
     for more in (_due_jobs(), Job.objects.filter(deleted_at__isnull=True).order_by("-pk")):

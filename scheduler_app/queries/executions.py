@@ -105,6 +105,6 @@ def _page_of_a_scan(rows: QuerySet[Execution], limit: int, before_id: int | None
         before_id = 1 if newest is None else newest + 1
     floor = max(before_id - SCAN_IDS, 1)
     page = page_of(list(rows.filter(pk__lt=before_id, pk__gte=floor)[: limit + 1]), limit, _id)
-    if page.next is None and floor > 1:
+    if page.next is None and Execution.objects.filter(pk__lt=floor).exists():
         return Page(page.items, encode_cursor(floor))
     return page

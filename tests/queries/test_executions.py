@@ -94,6 +94,16 @@ def test_a_search_through_history_goes_on_in_bounded_steps(monkeypatch: pytest.M
     assert _walk(limit=5, statuses=["failed"]) == [failed]
 
 
+def test_a_search_ends_with_the_oldest_row_that_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reads, "SCAN_IDS", 3)
+    job = make_job()
+    gone = [make_execution(job) for _ in range(6)]
+    make_execution(job)
+    Execution.objects.filter(pk__in=[execution.pk for execution in gone]).delete()
+
+    assert list_executions(limit=5, statuses=["failed"]).next is None
+
+
 def test_an_empty_history_is_one_empty_page() -> None:
     page = list_executions(limit=5, statuses=["failed"])
 
