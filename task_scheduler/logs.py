@@ -5,6 +5,7 @@ The standard library and structlog go through one formatter, so a line of Django
 
 from __future__ import annotations
 
+import logging
 import sys
 from typing import Any
 
@@ -28,8 +29,9 @@ def _renderers(as_json: bool) -> list[Processor]:
     return [structlog.dev.ConsoleRenderer(colors=colors, timestamp_key="at", exception_formatter=plain)]
 
 
-def configure_structlog() -> None:
-    """Send structlog through the standard library; called once by the settings."""
+def configure_structlog(*, as_json: bool) -> None:
+    """Send structlog, and in production warnings too, through the standard library; called by the settings."""
+    logging.captureWarnings(as_json)
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,

@@ -168,7 +168,7 @@ if ENVIRONMENT.secure_cookies:
 # Sub-domains and the browsers' preload list belong to the operator's domain, not to this product.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
-configure_structlog()
+configure_structlog(as_json=not DEBUG)
 LOGGING = logging_settings(as_json=not DEBUG)
 
 SCHEDULER = SchedulerConf(

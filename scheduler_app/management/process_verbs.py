@@ -154,7 +154,13 @@ def _web_member(host: str, port: int) -> Member:
     bind = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     command = (sys.executable, "-m", "gunicorn", "task_scheduler.wsgi:application", "--bind", bind)
     threads = ("--workers", "1", "--worker-class", "gthread", "--threads", str(WEB_THREADS))
-    quiet = ("--no-control-socket", "--log-level", "warning" if settings.DEBUG else "info")
+    quiet = (
+        "--config",
+        "python:task_scheduler.gunicorn_settings",
+        "--no-control-socket",
+        "--log-level",
+        "warning" if settings.DEBUG else "info",
+    )
     return Member("web", (*command, *threads, *quiet))
 
 
