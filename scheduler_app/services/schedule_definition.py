@@ -97,10 +97,12 @@ def with_schedule(columns: dict[str, object], given: object, now: datetime, faul
     for name in given:
         if name != key:
             faults.add(
-                "schedule", "unknown_key", f'{shown(name)} is not a key of a {kind} schedule; use "{key}"'
+                "schedule",
+                "unknown_key",
+                f'{shown(name)} is not a key of a schedule of type {kind}; use "{key}"',
             )
     if key not in given:
-        faults.add("schedule", "required", f'a {kind} schedule needs the key "{key}"')
+        faults.add("schedule", "required", f'a schedule of type {kind} needs the key "{key}"')
     faults.check()
     try:
         columns["schedule"] = {key: _canonical(kind, given[key], str(columns["timezone"]))}
@@ -109,8 +111,7 @@ def with_schedule(columns: dict[str, object], given: object, now: datetime, faul
         schedule = compile_columns(columns)
     except ScheduleError as error:
         at_timezone = error.field == "timezone"
-        message = error.message if error.field in (field, "timezone") else f"{error.field}: {error.message}"
-        faults.add("timezone" if at_timezone else field, error.code, message)
+        faults.add("timezone" if at_timezone else field, error.code, error.message)
         faults.check()
         raise
     return JobDefinition(columns, schedule)
