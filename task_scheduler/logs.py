@@ -30,7 +30,7 @@ def _renderers(as_json: bool) -> list[Processor]:
 
 
 def configure_structlog(*, as_json: bool) -> None:
-    """Send structlog, and in production warnings too, through the standard library; called by the settings."""
+    """Send structlog, and warnings in production, through the standard library."""
     logging.captureWarnings(as_json)
     structlog.configure(
         processors=[

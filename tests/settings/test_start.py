@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,14 +15,14 @@ from task_scheduler.environment import BadEnvironment
 from tests.architecture.sources import ROOT
 
 
-def _manage(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def _manage(*arguments: str, folder: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
     environment = {
         "PATH": os.environ["PATH"],
         "DJANGO_SETTINGS_MODULE": "task_scheduler.settings",
         **variables,
     }
     command = [sys.executable, "manage.py", *arguments]
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
 PRODUCTION = {
@@ -66,15 +67,14 @@ def test_a_task_module_that_cannot_be_found_is_an_error_with_a_hint() -> None:
     assert "scheduler_app.E001" in done.stderr and "HINT" in done.stderr and "Traceback" not in done.stderr
 
 
-def test_an_environment_file_in_the_project_is_not_loaded() -> None:
+def test_an_environment_file_in_the_project_is_not_loaded(tmp_path: Path) -> None:
+    for folder in ("scheduler_app", "task_scheduler"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    shutil.copy(ROOT / "manage.py", tmp_path)
+    (tmp_path / ".env").write_text("LEASE_SECONDS=77\n")
     code = "from django.conf import settings; print(settings.SCHEDULER.lease_seconds)"
-    stray = ROOT / ".env"
-    assert not stray.exists(), "the test needs the name .env for itself"
-    stray.write_text("LEASE_SECONDS=77\n")
-    try:
-        done = _manage("shell", "--no-imports", "-c", code)
-    finally:
-        stray.unlink()
+
+    done = _manage("shell", "--no-imports", "-c", code, folder=tmp_path)
 
     assert done.stdout.strip() == "60", done.stderr
 
