@@ -1,14 +1,15 @@
 """The life of a daemon: rounds, waits, and coming back after the database was away.
 
-A round is a plain method that returns the seconds to wait. An error of the database closes the connection
-and backs off with jitter in the same process; any other error is logged and the loop goes on, because one
-bad moment must not end a daemon.
+A round is a plain method that returns the seconds to wait. An error closes the connection and backs off with
+jitter in the same process, whatever it was: one bad moment must not end a daemon. What the database says in an
+outage is one line; a fault of our own is logged with its trace.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from traceback import format_exc
 from typing import Protocol
 
 from django.db import InterfaceError, OperationalError, connection, reset_queries
@@ -30,7 +31,7 @@ class Daemon(Protocol):
         """Files whose input should end the wait."""
 
     def database_lost(self) -> None:
-        """The connection was closed after an error; what was in flight is unknown."""
+        """The connection was closed after an error; whether the last commit stands is unknown."""
 
     def finished(self) -> bool:
         """Whether there is nothing left to do (a run with --once)."""
@@ -42,18 +43,10 @@ def run_until_stopped(daemon: Daemon, stop: StopRequest) -> None:
     while not stop.requested and not daemon.finished():
         try:
             pause = daemon.tick()
-        except (OperationalError, InterfaceError) as error:
-            failures += 1
-            pause = _backoff(failures)
-            _report_away(failures, error, pause)
-            reset_connection()
-            daemon.database_lost()
-            stop.wait(pause)
-            continue
         except Exception as error:
             failures += 1
             pause = _backoff(failures)
-            events.emit("loop.error", error=f"{type(error).__name__}: {error}", retry_in=round(pause, 2))
+            _report(failures, error, pause)
             reset_connection()
             daemon.database_lost()
             stop.wait(pause)
@@ -76,13 +69,13 @@ def _backoff(failures: int) -> float:
     return ceiling * random.uniform(0.5, 1.0)
 
 
-def _report_away(failures: int, error: Exception, pause: float) -> None:
+def _report(failures: int, error: Exception, pause: float) -> None:
     """Say it at the first failure and then at every tenth, so that an outage does not fill a disk."""
-    if failures == 1 or failures % 10 == 0:
-        line = str(error).strip().splitlines()
-        events.emit(
-            "database.away",
-            error=line[0] if line else type(error).__name__,
-            failures=failures,
-            retry_in=round(pause, 2),
-        )
+    if failures != 1 and failures % 10 != 0:
+        return
+    line = next(iter(str(error).strip().splitlines()), "")
+    facts = {"failures": failures, "retry_in": round(pause, 2)}
+    if isinstance(error, (OperationalError, InterfaceError)):
+        events.emit("database.away", error=line or type(error).__name__, **facts)
+    else:
+        events.emit("loop.error", error=f"{type(error).__name__}: {line}", trace=format_exc(), **facts)
