@@ -1,6 +1,6 @@
 """The process of one attempt: what it may see, how it runs the task, what it reports.
 
-It has its own session, no descriptor of its parents, an allow-listed environment, and a deadline of its own,
+It has its own session, no descriptor of its parents, an allow-listed environment and a deadline of its own,
 so it dies in time even when everybody above it is frozen. It writes one record to the result pipe:
 {ok, result | error, non_retryable}. `sys.exit(0)` or `sys.exit()` in a task counts as returning None; any
 other SystemExit is a failure, as is every exception, of whatever class.
@@ -17,11 +17,14 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NoReturn
 
 import django
 from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
+from django.dispatch import receiver
 
 from scheduler_app.errors import NonRetryable, ValidationFailed
 from scheduler_app.runtime.attempt_channel import Message, encode
@@ -37,6 +40,7 @@ from scheduler_app.tasks.schema import apply_schema
 RESULT_FD = 3
 KEPT_VARIABLES = frozenset({"PATH", "HOME", "LANG", "TZ", "TMPDIR", "USER", "SYSTEMROOT", MARK_VARIABLE})
 
+_opened: set[str] = set()
 _MAX_TRACEBACK_CHARACTERS = 40_000
 _PARENT_GONE = 113
 
@@ -50,16 +54,18 @@ class _LiveText(io.TextIOWrapper):
         return written
 
 
-def task_environment(environ: Mapping[str, str], spec: AttemptSpec) -> dict[str, str]:
-    """The variables a task may see: the allow-list, LC_*, and SCHEDULER_TASK_*."""
-    kept = {
-        name: value for name, value in environ.items() if name in KEPT_VARIABLES or name.startswith("LC_")
-    }
-    kept["SCHEDULER_TASK_NAME"] = spec.task
-    for name, value in spec.context.items():
-        if value is not None:
-            kept[f"SCHEDULER_TASK_{name.upper()}"] = str(value).replace("\0", "")
-    return kept
+@receiver(connection_created)
+def _remember_connection(connection: BaseDatabaseWrapper, **about: object) -> None:
+    _opened.add(connection.alias)
+
+
+def drop_site_environment() -> dict[str, str]:
+    """Leave only what a task may see, for this process and all it forks. Returns what was there before."""
+    before = dict(os.environ)
+    for name in before:
+        if name not in KEPT_VARIABLES and not name.startswith("LC_"):
+            del os.environ[name]
+    return before
 
 
 def guard_process(spec: AttemptSpec, parent_pid: int, started_monotonic: float) -> None:
@@ -102,9 +108,7 @@ def run_forked(
 def run_attempt(spec: AttemptSpec) -> int:
     """Run the task and write its record. Returns the exit status: 0 when the task succeeded, else 1."""
     _open_standard_streams()
-    environment = task_environment(os.environ, spec)
-    os.environ.clear()
-    os.environ.update(environment)
+    _tell_by_environment(spec)
     own_pid = os.getpid()
     record = _record_of(spec)
     _flush_standard_streams()
@@ -113,6 +117,14 @@ def run_attempt(spec: AttemptSpec) -> int:
     _write_record(record)
     _close_connections()
     return 0 if record["ok"] else TOLD_FAILURE_STATUS
+
+
+def _tell_by_environment(spec: AttemptSpec) -> None:
+    """The context once more, for programs that the task starts."""
+    os.environ["SCHEDULER_TASK_NAME"] = spec.task
+    for name, value in spec.context.items():
+        if value is not None:
+            os.environ[f"SCHEDULER_TASK_{name.upper()}"] = str(value).replace("\0", "")
 
 
 def _record_of(spec: AttemptSpec) -> Message:
@@ -175,10 +187,9 @@ def _write_record(record: Message) -> None:
 def _reset_signals() -> None:
     """As in a fresh Python: SIGPIPE stays ignored, because sockets rely on it."""
     signal.set_wakeup_fd(-1)
-    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM):
+    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.pthread_sigmask(signal.SIG_SETMASK, set())
 
 
 def _keep_only(stdout_fd: int, stderr_fd: int, result_fd: int) -> None:
@@ -211,8 +222,12 @@ def _flush_standard_streams() -> None:
 
 
 def _close_connections() -> None:
+    """Say goodbye to the database when the task has spoken to it; most tasks have not."""
+    if not _opened:
+        return
     try:
-        connections.close_all()
+        for connection in connections.all(initialized_only=True):
+            connection.close()
     except Exception as error:
         os.write(2, f"closing the database connection: {type(error).__name__}\n".encode())
 
@@ -233,6 +248,7 @@ def main(arguments: Sequence[str]) -> int:
     _keep_only(1, 2, options.result_fd)
     django.setup()
     load_tasks()
+    drop_site_environment()
     return run_attempt(spec)
 
 

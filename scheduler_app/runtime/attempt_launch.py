@@ -12,8 +12,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from scheduler_app.runtime.attempt_child import run_forked
@@ -46,13 +48,16 @@ def default_launcher_name() -> str:
     return FORK if sys.platform.startswith("linux") else SPAWN
 
 
-def launcher_named(name: str) -> Launcher:
-    """The launcher of this name. Raises ValueError for any other than `fork` and `spawn`."""
-    if name == FORK:
-        return launch_by_fork
-    if name == SPAWN:
-        return launch_by_spawn
-    raise ValueError(f"{name!r} is not a launcher; want fork or spawn.")
+def launcher_named(name: str, site_environment: Mapping[str, str]) -> Launcher:
+    """The launcher of this name; a fresh interpreter needs the environment of the site for its settings."""
+    check_launcher(name)
+    return launch_by_fork if name == FORK else partial(launch_by_spawn, site_environment=site_environment)
+
+
+def check_launcher(name: str) -> None:
+    """Raises ValueError for any name other than `fork` and `spawn`."""
+    if name not in (FORK, SPAWN):
+        raise ValueError(f"{name!r} is not a launcher; want fork or spawn.")
 
 
 class _Pipes:
@@ -107,7 +112,7 @@ def launch_by_fork(spec: AttemptSpec) -> Launched:
     return Launched(pid, started, *pipes.read)
 
 
-def launch_by_spawn(spec: AttemptSpec) -> Launched:
+def launch_by_spawn(spec: AttemptSpec, *, site_environment: Mapping[str, str]) -> Launched:
     """Start a fresh interpreter; the attempt is on its stdin as a file, so nobody waits for it to read."""
     pipes = _Pipes()
     started = time.monotonic()
@@ -115,7 +120,7 @@ def launch_by_spawn(spec: AttemptSpec) -> Launched:
         with tempfile.TemporaryFile() as stdin:
             stdin.write(json.dumps(spec.to_json()).encode())
             stdin.seek(0)
-            pid = _popen(stdin.fileno(), pipes, started)
+            pid = _popen(stdin.fileno(), pipes, started, site_environment)
     except (OSError, subprocess.SubprocessError):
         pipes.close_all()
         raise
@@ -123,7 +128,7 @@ def launch_by_spawn(spec: AttemptSpec) -> Launched:
     return Launched(pid, started, *pipes.read)
 
 
-def _popen(stdin_fd: int, pipes: _Pipes, started: float) -> int:
+def _popen(stdin_fd: int, pipes: _Pipes, started: float, environment: Mapping[str, str]) -> int:
     stdout_fd, stderr_fd, result_fd = pipes.write
     process = subprocess.Popen(
         [
@@ -134,6 +139,7 @@ def _popen(stdin_fd: int, pipes: _Pipes, started: float) -> int:
         stdout=stdout_fd,
         stderr=stderr_fd,
         pass_fds=(result_fd,),
+        env=environment,
         start_new_session=True,
     )
     # The supervisor reaps all its children itself; this object must not wait for the pid as well.

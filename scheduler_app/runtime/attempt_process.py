@@ -24,7 +24,7 @@ from django.conf import settings
 from scheduler_app.conf import conf
 from scheduler_app.errors import SchedulerError
 from scheduler_app.runtime.attempt_channel import Channel, Message
-from scheduler_app.runtime.attempt_launch import default_launcher_name, launcher_named
+from scheduler_app.runtime.attempt_launch import check_launcher, default_launcher_name
 from scheduler_app.runtime.attempt_spec import AttemptResult, AttemptSpec
 from scheduler_app.runtime.process_tree import MARK_VARIABLE, ON_LINUX, kill_group, kill_marked, new_mark
 
@@ -63,7 +63,7 @@ class AttemptPool:
 
     def __init__(self, *, launcher: str | None = None) -> None:
         self._launcher = launcher or str(getattr(conf(), "launcher", "")) or default_launcher_name()
-        launcher_named(self._launcher)
+        check_launcher(self._launcher)
         self._pending: dict[str, _Pending] = {}
         self._results: list[AttemptResult] = []
         self._alive_until: float | None = None

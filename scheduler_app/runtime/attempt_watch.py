@@ -196,10 +196,10 @@ def refused(spec_key: str, reason: str, now: float) -> AttemptResult:
     return AttemptResult(spec_key, "failed", error=clean(reason), started_monotonic=now, ended_monotonic=now)
 
 
-def expired_before_start(spec: AttemptSpec, now: float) -> AttemptResult:
-    """The result of an attempt whose time had run out before it could start."""
-    sentence = cut_short_sentence("expired", spec)
-    return AttemptResult(spec.key, "expired", error=sentence, started_monotonic=now, ended_monotonic=now)
+def never_started(spec: AttemptSpec, outcome: Outcome, now: float) -> AttemptResult:
+    """The result of an attempt that was called off, or whose time had run out, before it could start."""
+    sentence = cut_short_sentence(outcome, spec)
+    return AttemptResult(spec.key, outcome, error=sentence, started_monotonic=now, ended_monotonic=now)
 
 
 def _is_progress(value: object) -> bool:

@@ -1,8 +1,8 @@
 """The life of a daemon: rounds, waits, and coming back after the database was away.
 
-A round is a plain method that returns the seconds to wait. An error closes the connection and backs off with
-jitter in the same process, whatever it was: one bad moment must not end a daemon. What the database says in an
-outage is one line; a fault of our own is logged with its trace.
+A round is a plain method that returns the seconds to wait. An error closes the connection and backs off
+with jitter in the same process, whatever it was: one bad moment must not end a daemon. What the database
+says in an outage is one line; a fault of our own is logged with its trace.
 """
 
 from __future__ import annotations

@@ -44,17 +44,23 @@ class _SignalEvent(ctypes.Structure):
     )
 
 
-@cache
-def _libc() -> ctypes.CDLL | None:
-    return ctypes.CDLL(None, use_errno=True) if ON_LINUX else None
+def _kernel_calls() -> ctypes.CDLL | None:
+    """The C library with its signatures declared. Done once, so that a forked child only calls."""
+    if not ON_LINUX:
+        return None
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl.argtypes = (ctypes.c_int, *[ctypes.c_ulong] * 4)
+    if hasattr(libc, "timer_create"):
+        libc.timer_create.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+        libc.timer_settime.argtypes = (ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+    return libc
+
+
+_libc = _kernel_calls()
 
 
 def _prctl(option: int, argument: int) -> bool:
-    libc = _libc()
-    if libc is None:
-        return False
-    zero = ctypes.c_ulong(0)
-    return bool(libc.prctl(option, ctypes.c_ulong(argument), zero, zero, zero) == 0)
+    return _libc is not None and _libc.prctl(option, argument, 0, 0, 0) == 0
 
 
 def become_subreaper() -> bool:
@@ -69,7 +75,7 @@ def die_with_parent(parent_pid: int) -> bool:
 
 def kill_me_after(seconds: float) -> bool:
     """Arm a kernel timer that sends this process SIGKILL: no handler or mask of the task can hold it off."""
-    libc = _libc()
+    libc = _libc
     if libc is None or not hasattr(libc, "timer_create"):
         return False
     event = _SignalEvent(value=None, signal_number=signal.SIGKILL, notify=_SIGEV_SIGNAL)

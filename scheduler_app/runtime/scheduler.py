@@ -33,7 +33,7 @@ from scheduler_app.services.scheduling import BATCH_JOBS, materialise_due, next_
 from scheduler_app.services.turns import promote_stranded
 from scheduler_app.services.wakeups import JOBS_CHANGED, notify_workers
 
-BATCHES_PER_TICK = 100
+BATCHES_PER_TICK = 20
 CLOCK_STEP_SECONDS = 5.0
 UNFINISHED_PAUSE_SECONDS = 0.05
 # The reading is a little older than it looks; waking a hair late saves a tick that finds nothing.
