@@ -18,6 +18,7 @@ from scheduler_app.clock import database_now
 from scheduler_app.conf import conf
 from scheduler_app.errors import SchedulerError
 from scheduler_app.models import Execution
+from scheduler_app.services.retention import prune_history
 from scheduler_app.tasks.artifacts import MAX_ARTIFACT_BYTES, write_artifact
 from scheduler_app.tasks.context import TaskContext
 from scheduler_app.tasks.registry import task
@@ -96,6 +97,12 @@ def generate_report(context: TaskContext, config: Config) -> Config:
     for status, count in counts.most_common():
         context.log(f"{status:<16} {count:>7,}  {count / total:6.1%}")
     return dict(counts)
+
+
+@task("cleanup_old_runs")
+def cleanup_old_runs(context: TaskContext, config: Config) -> None:
+    """Remove history that is past its retention, as `prune_history` does."""
+    context.log(prune_history(now=database_now()).summary)
 
 
 @task(
