@@ -50,6 +50,7 @@ TRANSITIONS: tuple[tuple[str, Status, str], ...] = (
     (Status.PENDING, Status.CLAIMED, "claim ahead"),
     (Status.RETRY_SCHEDULED, Status.CLAIMED, "claim ahead"),
     (Status.PENDING, Status.FAILED, "fail unknown task"),
+    (Status.RETRY_SCHEDULED, Status.FAILED, "fail unknown task"),
     (Status.CLAIMED, Status.RUNNING, "start"),
     (Status.PENDING, Status.CANCELLED, "cancel"),
     (Status.RETRY_SCHEDULED, Status.CANCELLED, "cancel"),

@@ -7,6 +7,8 @@ later finds another token. Also fails rows whose task no live worker has known f
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -15,9 +17,9 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from scheduler_app import events
 from scheduler_app.conf import conf
 from scheduler_app.domain.retry import RetryRule
-from scheduler_app.domain.states import Status
+from scheduler_app.domain.states import WAITING, Status
 from scheduler_app.domain.verdict import Standing, Verdict, judge_lost_attempt, judge_lost_claim
-from scheduler_app.models import Attempt, Execution, Heartbeat, Job, Lease
+from scheduler_app.models import Attempt, Execution, Heartbeat, Job, JobVersion, Lease
 from scheduler_app.models.choices import AttemptOutcome
 from scheduler_app.services.audit import SYSTEM, AuditLine, record
 from scheduler_app.services.completion import EndedRow, change_by_verdict, settle_ended
@@ -36,8 +38,8 @@ def recover_lost_leases(*, now: datetime, limit: int = BATCH_LEASES) -> int:
         leases = {
             lease.execution_id: lease for lease in _lost_leases(now).filter(execution_id__in=list(rows))
         }
-        jobs = Job.objects.in_bulk({rows[execution_id].job_id for execution_id in leases})
-        endings = [_take_back(rows[key], lease, jobs[rows[key].job_id], now) for key, lease in leases.items()]
+        policies = _policies(leases)
+        endings = [_take_back(rows[key], lease, policies[key], now) for key, lease in leases.items()]
         done = [ending for ending in endings if ending is not None]
         settle_ended(done, actor=SYSTEM, now=now)
         record([_line(ending, leases[ending.row.id]) for ending in done], now=now)
@@ -49,14 +51,40 @@ def _lost_leases(now: datetime) -> QuerySet[Lease]:
     return Lease.objects.filter(Q(lease_expires_at__lte=now) | ~Exists(alive))
 
 
-def _take_back(row: RowState, lease: Lease, job: Job, now: datetime) -> EndedRow | None:
+@dataclass(frozen=True, slots=True)
+class _Policy:
+    """What of a definition matters when its run is lost."""
+
+    job_name: str
+    on_lost_worker: str
+    alert_mode: str
+
+
+def _policies(execution_ids: Collection[int]) -> dict[int, _Policy]:
+    """By execution: the policy of the version the row was made under, as for a run that ends by itself."""
+    rows = Execution.objects.filter(id__in=list(execution_ids)).select_related("job")
+    versions = JobVersion.objects.filter(job_id__in={row.job_id for row in rows})
+    versions = versions.filter(version__in={row.job_version for row in rows})
+    older = {(version.job_id, version.version): version.after for version in versions}
+    policies = {}
+    for row in rows:
+        definition = older.get((row.job_id, row.job_version), {})
+        policies[row.id] = _Policy(
+            row.job.name,
+            definition.get("on_lost_worker", row.job.on_lost_worker),
+            definition.get("alert_mode", row.job.alert_mode),
+        )
+    return policies
+
+
+def _take_back(row: RowState, lease: Lease, policy: _Policy, now: datetime) -> EndedRow | None:
     """Move one row; None when somebody moved it first."""
     losses = row.losses
     if row.status == Status.CLAIMED:
         losses += 1
         verdict = judge_lost_claim(losses=losses)
     elif row.status == Status.RUNNING:
-        verdict = _verdict_on_running(row, lease, job, now)
+        verdict = _verdict_on_running(row, lease, policy, now)
     else:
         return None
     if row.id not in apply([change_by_verdict(row, verdict, now=now, losses=losses)]):
@@ -69,12 +97,12 @@ def _take_back(row: RowState, lease: Lease, job: Job, now: datetime) -> EndedRow
         ),
         robust=True,
     )
-    return EndedRow(row, verdict, job.name, job.alert_mode)
+    return EndedRow(row, verdict, policy.job_name, policy.alert_mode)
 
 
-def _verdict_on_running(row: RowState, lease: Lease, job: Job, now: datetime) -> Verdict:
+def _verdict_on_running(row: RowState, lease: Lease, policy: _Policy, now: datetime) -> Verdict:
     over = "its lease ran out" if lease.lease_expires_at <= now else "its worker stopped answering"
-    standing = Standing(row.attempts, row.max_attempts, job.on_lost_worker, RetryRule())
+    standing = Standing(row.attempts, row.max_attempts, policy.on_lost_worker, RetryRule())
     return judge_lost_attempt(standing, detail=f"worker {lease.worker_id} lost: {over}")
 
 
@@ -105,7 +133,7 @@ def _line(ending: EndedRow, lease: Lease) -> AuditLine:
 
 
 def fail_unknown_tasks(*, now: datetime, limit: int = BATCH_LEASES) -> int:
-    """Fail pending rows whose task no worker knows, once workers have been up long enough to say so.
+    """Fail waiting rows whose task no worker knows, once workers have been up long enough to say so.
 
     Nothing fails while no worker has been alive for UNKNOWN_TASK_SECONDS: absence of workers is no evidence.
     """
@@ -122,10 +150,10 @@ def fail_unknown_tasks(*, now: datetime, limit: int = BATCH_LEASES) -> int:
             .values_list("id", flat=True)[:limit]
         )
         rows = lock_rows(stale, skip_locked=True)
-        pending = [row for row in rows.values() if row.status == Status.PENDING]
+        due = [row for row in rows.values() if Status(row.status) in WAITING and not row.held_back]
         tasks = dict(Execution.objects.filter(id__in=list(rows)).values_list("id", "task"))
-        jobs = Job.objects.in_bulk({row.job_id for row in pending})
-        endings = [_unknown(row, tasks[row.id], jobs[row.job_id], now) for row in pending]
+        jobs = Job.objects.in_bulk({row.job_id for row in due})
+        endings = [_unknown(row, tasks[row.id], jobs[row.job_id], now) for row in due]
         settle_ended(endings, actor=SYSTEM, now=now)
     return len(endings)
 
