@@ -21,7 +21,7 @@ from scheduler_app.domain.states import (
 ARROWS = {
     NEW: {"pending", "missed"},
     "pending": {"running", "claimed", "failed", "cancelled"},
-    "retry_scheduled": {"running", "claimed", "cancelled"},
+    "retry_scheduled": {"running", "claimed", "cancelled", "failed"},
     "claimed": {"running", "cancelled", "pending", "dead_lettered"},
     "running": {
         "succeeded",
