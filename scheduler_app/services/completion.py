@@ -107,7 +107,7 @@ def _standing(attempt: FinishedAttempt, row: RowState) -> Standing:
 def change_by_verdict(row: RowState, verdict: Verdict, *, now: datetime, losses: int | None = None) -> Change:
     """The arrow a verdict asks for."""
     if verdict.status in TERMINAL:
-        return ended(row, status=verdict.status, reason=verdict.reason, now=now)
+        return ended(row, status=verdict.status, reason=verdict.reason, now=now, losses=losses)
     assert verdict.delay_seconds is not None
     return waiting(
         row,

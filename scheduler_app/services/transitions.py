@@ -176,7 +176,7 @@ def waiting(
     return Change(row, after)
 
 
-def ended(row: RowState, *, status: Status, reason: str, now: datetime) -> Change:
+def ended(row: RowState, *, status: Status, reason: str, now: datetime, losses: int | None = None) -> Change:
     """Bring the row to its terminal state."""
     if status not in TERMINAL:
         raise ValueError(f"{status} is not a terminal status")
@@ -188,6 +188,7 @@ def ended(row: RowState, *, status: Status, reason: str, now: datetime) -> Chang
         held_back=False,
         finished_at=now,
         reason=reason[:REASON_LIMIT],
+        losses=row.losses if losses is None else losses,
     )
     return Change(row, after)
 
