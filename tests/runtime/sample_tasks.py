@@ -220,3 +220,19 @@ def appoint_a_daemon(context: TaskContext, config: Config) -> None:
         os._exit(0)
     _witness(config, os.getpid(), daemon)
     time.sleep(300)
+
+
+@task("probe.daemon_in_use", (*WITNESS, ConfigField("go", "string")))
+def daemon_in_use(context: TaskContext, config: Config) -> bool:
+    """Keep a doubly forked process beside the task; tell whether it is there when the test says go."""
+    if (middle := os.fork()) == 0:
+        if (daemon := os.fork()) == 0:
+            time.sleep(300)
+            os._exit(0)
+        _witness(config, daemon)
+        os._exit(0)
+    os.waitpid(middle, 0)
+    while not Path(str(config["go"])).exists():
+        time.sleep(0.02)
+    daemon = int(Path(str(config["witness"])).read_text())
+    return os.waitpid(daemon, os.WNOHANG) == (0, 0)

@@ -264,6 +264,28 @@ def test_terminate_kills_the_tree_and_keeps_the_output(bench: Bench, tmp_path: P
     assert [pid for pid in pids_in(witness) if lives(pid)] == []
 
 
+def test_an_orphan_belongs_to_its_task_while_that_runs(bench: Bench, tmp_path: Path) -> None:
+    """The end of another attempt, which sweeps orphans, must not take it away."""
+    witness, go = tmp_path / "pids", tmp_path / "go"
+    key = bench.begin("probe.daemon_in_use", {"witness": str(witness), "go": str(go)})
+    (daemon,) = wait_until(lambda: pids_in(witness), what="the daemon runs")
+    assert bench.run("probe.daemon_left_behind", {"witness": str(tmp_path / "other")}).outcome == "succeeded"
+    go.touch()
+    result = bench.collect()[key]
+
+    assert (result.outcome, result.result) == ("succeeded", True)
+    assert not lives(daemon)
+
+
+def test_terminating_at_once_after_a_burst_of_starts_leaves_nothing(bench: Bench) -> None:
+    keys = [bench.begin("sleep_for_seconds", {"seconds": 60}) for _ in range(6)]
+    for key in keys:
+        bench.pool.terminate(key)
+
+    assert {result.outcome for result in bench.collect(6).values()} == {"terminated"}
+    assert bench.pool.running() == 0
+
+
 def test_terminating_what_has_ended_is_harmless(bench: Bench) -> None:
     bench.pool.terminate("never started")
     assert bench.run("always_succeed").outcome == "succeeded"
