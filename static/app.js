@@ -147,11 +147,12 @@
   body.addEventListener("htmx:oobAfterSwap", () => { settle(); plan(); });
 
   /* ---- dialogs: focus on the safe button, give focus back afterwards ---- */
-  let opener = null;
+  let opener = null, asked = null;
+  body.addEventListener("htmx:beforeRequest", event => { asked = event.detail.elt; });
   function openDialog() {
     const dialog = doc.getElementById("dlg");
     if (!dialog || dialog.open || !dialog.firstElementChild) return;
-    opener = doc.activeElement;
+    opener = doc.activeElement === body ? asked : doc.activeElement;
     dialog.showModal();
     ($("[data-safe]", dialog) ?? dialog).focus();
   }

@@ -60,9 +60,10 @@ def resolve(request: HttpRequest, alert_id: int) -> HttpResponse:
 def _context(request: HttpRequest) -> Context:
     now = current_viewer(request).now
     tiles = figures.tiles(now=now)
-    jobs = figures.jobs_panel(JOBS_SHOWN)
+    jobs = figures.jobs_panel(JOBS_SHOWN, _rows_on_screen(request))
+    shown = ".".join(str(job.pk) for job in jobs)
     return {
-        "live": live_settings(request, seconds=LIVE_SECONDS),
+        "live": live_settings(request, seconds=LIVE_SECONDS, jobs=shown),
         "tiles": tiles,
         "alerts": figures.open_alerts(ATTENTION_SHOWN),
         "pause": figures.pause_of_everything(now=now),
@@ -73,6 +74,12 @@ def _context(request: HttpRequest) -> Context:
         "stale": _is_stale(tiles, now),
         "steps": _first_steps(tiles, jobs),
     }
+
+
+def _rows_on_screen(request: HttpRequest) -> list[int]:
+    """The ids of the job rows a reader sees, which a tick must not move; rubbish is none."""
+    words = request.GET.get("jobs", "").split(".")[:JOBS_SHOWN]
+    return [int(word) for word in words if word.isdecimal() and word.isascii() and len(word) < 19]
 
 
 def _is_stale(tiles: figures.Tiles, now: datetime) -> bool:
