@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from scheduler_app.console import to_management
+from tests.architecture.sources import ROOT
 
 
 @pytest.mark.parametrize(
@@ -23,3 +27,13 @@ from scheduler_app.console import to_management
 )
 def test_short_names_are_for_processes_and_all_else_is_passed_on(typed: str, passed_on: str) -> None:
     assert to_management(typed.split()) == passed_on.split()
+
+
+def test_the_installed_command_runs_a_management_command() -> None:
+    code = "import sys; from scheduler_app.console import main; sys.argv = ['scheduler', 'check']; main()"
+    command = [sys.executable, "-c", code]
+
+    done = subprocess.run(command, cwd=ROOT, env={"PATH": ""}, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert "no issues" in done.stdout
