@@ -45,12 +45,15 @@ class _Pending:
     """An attempt handed to the supervisor; pid and start are known once it has one."""
 
     spec: AttemptSpec
-    handed_monotonic: float
     pid: int | None = None
     started_monotonic: float | None = None
 
     def is_overdue(self, now: float) -> bool:
-        return now >= self.spec.deadline(self.handed_monotonic) + OVERDUE_SECONDS
+        """One that has not started yet may stand in a long line, so only the end of its lease counts."""
+        bound = self.spec.deadline_monotonic
+        if self.started_monotonic is not None:
+            bound = self.spec.deadline(self.started_monotonic)
+        return now >= bound + OVERDUE_SECONDS
 
 
 class AttemptPool:
@@ -93,7 +96,7 @@ class AttemptPool:
             self._bury(_DIED)
         if self._channel is None:
             self._launch()
-        self._pending[spec.key] = _Pending(spec, time.monotonic())
+        self._pending[spec.key] = _Pending(spec)
         try:
             self._send({"verb": "start", "spec": spec.to_json()})
         except (TypeError, ValueError, RecursionError) as error:
