@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db import DatabaseError, OperationalError, transaction
+from django.db import DatabaseError, InterfaceError, InternalError, OperationalError, transaction
 
 from scheduler_app import events
 from scheduler_app.conf import conf
@@ -63,13 +63,14 @@ def materialise_due(*, now: datetime, exclude: Iterable[int] = (), limit: int = 
     """One batch of due jobs, oldest next_run_at first. Call again until `jobs` is below `limit`.
 
     A batch that the database refuses is split until the bad job stands alone; it gets a fault and an alert.
-    Raises OperationalError when the database is away or a lock is not to be had.
+    Raises OperationalError, InterfaceError or InternalError when the database is away or ended the session,
+    or a lock is not to be had.
     """
     skipped = list(exclude)
     try:
         with daemon_transaction():
             return _materialise(_lock_due(now, skipped, limit), now=now)
-    except OperationalError:
+    except (OperationalError, InterfaceError, InternalError):
         raise
     except DatabaseError as error:
         if limit > 1:
