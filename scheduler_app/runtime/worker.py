@@ -35,7 +35,7 @@ from scheduler_app.tasks.registry import task_names
 POLL_SECONDS = 1.0
 BATCH_LIMIT = 100
 # A completion waits this long for company; while more keep coming, a batch waits no longer than the second.
-QUIET_SECONDS = 0.01
+QUIET_SECONDS = 0.02
 LONGEST_WAIT_SECONDS = 0.1
 FAST_END_SECONDS = 3.0
 
