@@ -272,6 +272,15 @@
   addEventListener("beforeunload", event => { if (typed) event.preventDefault(); });
   doc.addEventListener("change", event => { if (event.target.name === "schedule_type") kindOfSchedule(); });
 
+  // A second click on a plain form has no second effect; coming back to the page frees its buttons.
+  const sent = [];
+  doc.addEventListener("submit", event => {
+    const by = event.submitter;
+    if (event.defaultPrevented || !by || (by.formMethod || event.target.method) !== "post") return;
+    setTimeout(() => { by.disabled = true; sent.push(by); });
+  });
+  addEventListener("pageshow", () => { for (const by of sent.splice(0)) by.disabled = false; });
+
   /* ---- keys ---- */
   const keysOn = () => localStorage.getItem("keys") !== "0";
   function setKeys(on) {

@@ -47,15 +47,17 @@ def attempts_words(job: Job) -> str:
 
 
 def short_length(seconds: float) -> str:
-    """Whole lengths as people say them: `30 s`, `5 min`, `2 h`, `1 d`."""
+    """Lengths as people say them: `90 s`, `5 min`, `2 min 15 s`, `2 h 30 min`, `1 d`."""
     whole = round(seconds)
-    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if whole >= length and whole % length == 0:
-            return f"{whole // length} {unit}"
-    if whole < 120:
+    if whole < 120 and whole != 60:
         return f"{whole} s"
-    return (
-        f"{whole // 60} min {whole % 60} s"
-        if whole < 3_600
-        else f"{whole // 3_600} h {whole % 3_600 // 60} min"
-    )
+    if whole < 3_600:
+        return _two_units(whole, 60, "min", 1, "s")
+    if whole < 86_400:
+        return _two_units(whole, 3_600, "h", 60, "min")
+    return _two_units(whole, 86_400, "d", 3_600, "h")
+
+
+def _two_units(whole: int, large: int, large_name: str, small: int, small_name: str) -> str:
+    rest = whole % large // small
+    return f"{whole // large} {large_name}" + (f" {rest} {small_name}" if rest else "")

@@ -16,7 +16,7 @@ from tests.queries.rows import NOON, make_attempt, make_execution, make_job
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)></pre></textarea>\"'&"
 LISTS = {
-    "/dashboard/": 20,
+    "/dashboard/": 22,
     "/jobs/": 8,
     "/executions/": 8,
     "/jobs/{job}/": 10,
