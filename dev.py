@@ -186,8 +186,6 @@ def verb_run():
     need_free(number)
     install("requirements.lock")
     manage("migrate", "--verbosity", "0")
-    if os.environ.get("DEBUG", "1").strip().lower() in ("0", "false", "no", "off"):
-        manage("collectstatic", "--noinput", "--verbosity", "0")
     manage("ensure_dev_user")
     user = os.environ.get("DEV_ADMIN_USERNAME") or "admin"
     chosen = os.environ.get("DEV_ADMIN_PASSWORD") or os.environ.get("DEV_ADMIN_PASSWORD_FILE")

@@ -37,6 +37,7 @@ class SchedulerConf:
     readyz_require_worker_heartbeat: bool = False
     readyz_redis_optional: bool = False
     artifact_dir: Path = Path("var/artifacts")
+    launcher: str = ""
     database_direct_url: str = ""
     redis_url: str = ""
 

@@ -143,6 +143,13 @@ class Environment:
     artifact_dir: Path = folder(
         "ARTIFACT_DIR", "var/artifacts", "folder of the files that the task write_file_artifact makes"
     )
+    launcher: str = text(
+        "SCHEDULER_LAUNCHER",
+        "",
+        "how an attempt gets its process; empty means fork on Linux and spawn elsewhere",
+        accepted="fork or spawn",
+        pattern=r"|fork|spawn",
+    )
     misfire_catch_up_cap: int = number(
         "MISFIRE_CATCH_UP_CAP", 20, "late slots of one job made up per tick", 1, 1_000
     )

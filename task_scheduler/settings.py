@@ -194,6 +194,7 @@ SCHEDULER = SchedulerConf(
     readyz_require_worker_heartbeat=ENVIRONMENT.readyz_require_worker_heartbeat,
     readyz_redis_optional=ENVIRONMENT.readyz_redis_optional,
     artifact_dir=ENVIRONMENT.artifact_dir,
+    launcher=ENVIRONMENT.launcher,
     database_direct_url=ENVIRONMENT.database_direct_url,
     redis_url=ENVIRONMENT.redis_url,
 )

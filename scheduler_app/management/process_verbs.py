@@ -10,6 +10,7 @@ from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
 
 from django.conf import settings
+from django.core.management import call_command
 
 from scheduler_app.domain.quoting import shown
 from scheduler_app.errors import SchedulerError
@@ -124,6 +125,8 @@ def serve(options: Options, output: Output) -> None:
     """The pages, and with --with-worker the loops, as one group."""
     host, port = options["host"], options["port"]
     _refuse_taken(host, port)
+    if not settings.DEBUG:
+        call_command("collectstatic", interactive=False, verbosity=0)
     members = [_web_member(host, port)]
     if options["with_worker"]:
         members += _loop_members(options["workers"])

@@ -65,7 +65,7 @@ class AttemptPool:
     """
 
     def __init__(self, *, launcher: str | None = None) -> None:
-        self._launcher = launcher or str(getattr(conf(), "launcher", "")) or default_launcher_name()
+        self._launcher = launcher or conf().launcher or default_launcher_name()
         check_launcher(self._launcher)
         self._pending: dict[str, _Pending] = {}
         self._results: list[AttemptResult] = []
