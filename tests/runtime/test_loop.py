@@ -136,8 +136,11 @@ def test_a_long_outage_is_told_at_its_begin_and_at_every_tenth_failure() -> None
     assert daemon.losses == 12
 
 
-def test_pauses_grow_and_stay_bounded() -> None:
-    ceilings = [max(loop._backoff(failures) for _ in range(200)) for failures in (1, 2, 3, 50, 10_000)]
+def test_pauses_grow_and_stay_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "FIRST_PAUSE_SECONDS", 0.2)
+    pauses = [[loop._backoff(failures) for _ in range(200)] for failures in (1, 3, 5, 10_000)]
 
-    assert ceilings == sorted(ceilings)
-    assert ceilings[-1] <= loop.LONGEST_PAUSE_SECONDS
+    assert max(pauses[0]) < min(pauses[1])
+    assert max(pauses[1]) < min(pauses[2])
+    assert max(pauses[-1]) <= loop.LONGEST_PAUSE_SECONDS
+    assert min(pauses[0]) >= 0.1
