@@ -102,7 +102,10 @@
   /* ---- what htmx asks and gets ---- */
   const isLive = event => event.detail.elt?.id === "live";
   body.addEventListener("htmx:configRequest", event => {
-    if (event.detail.verb !== "get") event.detail.headers["X-CSRFToken"] = cookie("csrftoken");
+    if (event.detail.verb === "get") return;
+    // The token rotates at sign-in in another tab; Django reads the field first, so a stale one must go.
+    delete event.detail.parameters.csrfmiddlewaretoken;
+    event.detail.headers["X-CSRFToken"] = cookie("csrftoken");
   });
   body.addEventListener("htmx:afterRequest", event => {
     const { xhr, successful, requestConfig } = event.detail;
@@ -277,6 +280,8 @@
   doc.addEventListener("submit", event => {
     const by = event.submitter;
     if (event.defaultPrevented || !by || (by.formMethod || event.target.method) !== "post") return;
+    const field = event.target.elements.csrfmiddlewaretoken, token = cookie("csrftoken");
+    if (field && token) field.value = token;
     setTimeout(() => { by.disabled = true; sent.push(by); });
   });
   addEventListener("pageshow", () => { for (const by of sent.splice(0)) by.disabled = false; });

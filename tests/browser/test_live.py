@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, Request, Route, expect
 
-from tests.browser.conftest import Complaints, Site
+from tests.browser.conftest import Complaints, Site, sign_in
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.processes]
@@ -215,3 +215,18 @@ def test_an_ended_session_shows_a_banner_and_the_page_goes_on_after_sign_in(
     watched.pass_time(31)
     expect(page.locator("#signed-out")).to_be_hidden()
     expect(page.locator("#live-state")).to_contain_text("Live")
+
+
+def test_actions_go_on_after_signing_in_again_in_another_tab(watched: Ticks, job: int) -> None:
+    page = watched.page
+    other = page.context.new_page()
+    other.goto("/dashboard/")
+    other.locator("[popovertarget=user-menu]").click()
+    other.get_by_role("button", name="Sign out").click()
+    sign_in(other)
+
+    page.locator("#act-run").click()
+    expect(page.locator("#toasts")).to_contain_text("Queued one run")
+    page.locator("[popovertarget=user-menu]").click()
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("main").get_by_role("link", name="Sign in")).to_be_visible()
