@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import pytest
 from django.db import transaction
+from django.db.models import Count
 
 from scheduler_app.errors import Conflict
 from scheduler_app.models import Alert, Attempt, Execution, Job, Lease
@@ -29,6 +30,12 @@ def dispatcher(worker: Identity) -> Dispatcher:
     return Dispatcher(identity=worker, lane="task", tasks=worker.tasks)
 
 
+def jobs_held_twice() -> list[int]:
+    """Jobs of which two exclusive runs are held at this moment."""
+    held = Lease.objects.filter(exclusive=True).values("job_id").annotate(leases=Count("execution_id"))
+    return list(held.filter(leases__gt=1).values_list("job_id", flat=True))
+
+
 def work_until(
     worker: Identity,
     done: Callable[[], bool],
@@ -40,6 +47,7 @@ def work_until(
     """Rounds of a worker whose attempts end at once, until `done`; ids it started, in order."""
     dispatch, finished, started = dispatcher(worker), list[FinishedAttempt](), list[int]()
     for _ in range(rounds):
+        assert jobs_held_twice() == []
         answer = dispatch.round(finished=finished, free_slots=slots, now=NOW)
         assert answer.lost == []
         started += [each.row.id for each in answer.started]

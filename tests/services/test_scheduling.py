@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from scheduler_app.domain.delivery_key import slot_delivery_key
@@ -242,18 +242,6 @@ def test_a_job_of_each_second_three_days_late_costs_few_rows(policy: str) -> Non
         for entry in MissedRange.objects.all()
     )
     assert covered == (job.last_slot_for - NOW).total_seconds() + 1
-
-
-def test_rows_and_pointer_stand_or_fall_together() -> None:
-    job = make_job()
-
-    with pytest.raises(ZeroDivisionError), transaction.atomic():
-        assert tick(NOW).rows == 1
-        raise ZeroDivisionError
-
-    job.refresh_from_db()
-    assert (job.next_run_at, job.last_slot_for) == (NOW, None)
-    assert not Execution.objects.exists()
 
 
 def test_a_deleted_job_makes_no_more_rows() -> None:

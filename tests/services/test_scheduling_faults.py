@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from scheduler_app.models import Alert, Event, Execution, Job
+from scheduler_app.models import Alert, Event, Execution, Job, MissedRange
 from scheduler_app.services.scheduling import next_due_at, review_held_jobs
 from tests.factories import NOW, at, make_job
 from tests.services.steps import tick
@@ -148,3 +148,36 @@ def test_a_job_the_database_refused_waits_for_a_person() -> None:
     assert review_held_jobs(now=at(60)) == 0
     job.refresh_from_db()
     assert job.fault
+
+
+def refuse_pointer_of(job: Job) -> None:
+    """Let the database refuse to move one job on, after its rows went in."""
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute(
+                "CREATE FUNCTION refuse_pointer() RETURNS trigger LANGUAGE plpgsql AS"
+                " $$ BEGIN RAISE EXCEPTION 'refused' USING ERRCODE = 'check_violation'; END $$"
+            )
+            cursor.execute(
+                "CREATE TRIGGER refuse_pointer BEFORE UPDATE OF next_run_at ON scheduler_app_job FOR EACH ROW"
+                f" WHEN (NEW.id = {job.id}) EXECUTE FUNCTION refuse_pointer()"
+            )
+        else:
+            cursor.execute(
+                "CREATE TRIGGER refuse_pointer BEFORE UPDATE OF next_run_at ON scheduler_app_job"
+                f" WHEN NEW.id = {job.id} BEGIN SELECT RAISE(ABORT, 'refused'); END"
+            )
+
+
+def test_rows_ranges_and_pointer_stand_or_fall_together() -> None:
+    job = make_job(misfire_policy="coalesce")
+    others = good_jobs()
+    refuse_pointer_of(job)
+
+    result = tick(at(300))
+
+    assert (result.rows, result.faults) == (3, 1)
+    assert rows() == set(others)
+    assert not MissedRange.objects.filter(job=job).exists()
+    job.refresh_from_db()
+    assert (job.next_run_at, job.last_slot_for) == (NOW, None)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from scheduler_app.clock import read_clock
 from scheduler_app.models import Job
@@ -71,6 +72,15 @@ def test_the_clock_goes_on_inside_a_transaction() -> None:
     with daemon_transaction() as instant:
         fetch_all("SELECT pg_sleep(0.01)", [])
         assert read_clock().now > instant.now
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db
+def test_the_clock_is_that_of_the_server_and_costs_one_statement() -> None:
+    with CaptureQueriesContext(connection) as queries:
+        read_clock()
+
+    assert [query["sql"] for query in queries] == ["SELECT clock_timestamp()"]
 
 
 @pytest.mark.django_db
