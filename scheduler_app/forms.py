@@ -219,16 +219,17 @@ def empty_form(task: str = "") -> JobForm:
 def form_of(job: Job) -> JobForm:
     """A stored job as the form shows it."""
     typed = {name: _shown(getattr(job, name)) for name in (*_TEXT, *_WHOLE) if getattr(job, name) is not None}
-    typed["labels"] = ", ".join(job.labels)
+    typed["labels"] = ", ".join(map(str, job.labels)) if isinstance(job.labels, list) else ""
     key = {"one_time": "run_at", "interval": "every", "cron": "expression"}[job.schedule_type]
-    stored = job.schedule.get(key, "")
+    stored = job.schedule.get(key, "") if isinstance(job.schedule, dict) else ""
     typed[SCHEDULE_FIELDS[job.schedule_type]] = stored if isinstance(stored, str) else json.dumps(stored)
     if job.schedule_type == "one_time" and isinstance(stored, str):
         typed["run_at"] = _in_own_zone(stored, job.timezone)
     for name in ("starts_at", "ends_at"):
         at = getattr(job, name)
         typed[name] = at.isoformat().replace("+00:00", "Z") if at else ""
-    typed.update({f"config.{name}": _shown(value) for name, value in job.config.items()})
+    if isinstance(job.config, dict):
+        typed.update({f"config.{name}": _shown(value) for name, value in job.config.items()})
     return JobForm(typed)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from django import template
@@ -123,15 +123,23 @@ def when(context: template.Context, at: datetime | None, relative: str = "yes") 
 @register.simple_tag
 def in_zone(at: datetime, zone_name: str) -> str:
     """An instant on the clock of a zone with its offset: `Mon 30 Nov 2026 09:00:00 (UTC−08:00)`."""
-    local = at.astimezone(ZoneInfo(zone_name))
+    local = _on_the_clock(at, zone_name)
     return f"{local:%a} {local.day} {local:%b %Y %H:%M:%S} ({offset_text(local)})"
 
 
 def local_text(at: datetime, zone: ZoneInfo, now: datetime) -> str:
     """`30 Nov 14:05:00`, with the year when it is not this one."""
-    local = at.astimezone(zone)
+    local = _on_the_clock(at, zone.key)
     year = "" if local.year == now.year else f" {local.year}"
     return f"{local.day} {local:%b}{year} {local:%H:%M:%S}"
+
+
+def _on_the_clock(at: datetime, zone_name: str) -> datetime:
+    """The instant in a zone; in UTC when a stored row names no zone or lies at the edge of the calendar."""
+    try:
+        return at.astimezone(ZoneInfo(zone_name))
+    except (KeyError, ValueError, OSError, OverflowError):
+        return at.astimezone(UTC)
 
 
 def offset_text(local: datetime) -> str:

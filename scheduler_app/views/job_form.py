@@ -141,7 +141,7 @@ def _kept_anchor(typed: Mapping[str, str], values: Mapping[str, object]) -> dict
         job = get_job(int(of_job))
     except NotFound:
         return {}
-    same = job.schedule.get("every") == values["every"]
+    same = job.schedule == {"every": values["every"]}
     return {"anchor_at": job.anchor_at} if same and job.anchor_at else {}
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from django.core.cache import cache
@@ -169,13 +171,40 @@ def test_what_no_page_can_mean_is_told_and_never_an_error_of_ours(
         assert "<h1>" in text_of(response) and "Traceback" not in text_of(response)
 
 
-def test_a_job_whose_schedule_is_broken_is_still_shown(operator: Client) -> None:
-    job = make_job(schedule={"every": "rubbish"}, fault="the interval is not readable")
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"schedule": {"every": "rubbish"}},
+        {"schedule": "rubbish"},
+        {"schedule": {"every": None}},
+        {"schedule_type": "cron", "schedule": {"expression": "garbage"}},
+        {"timezone": "Mars/Olympus"},
+        {"timezone": "../../etc/passwd"},
+        {"config": "nonsense"},
+        {"labels": "nonsense"},
+        {"next_run_at": datetime(1, 1, 1, tzinfo=UTC)},
+        {"next_run_at": datetime(9999, 12, 31, 23, 59, tzinfo=UTC)},
+        {"task": "gone_task"},
+    ],
+)
+def test_a_broken_row_is_still_shown_and_can_be_repaired(operator: Client, broken: dict[str, Any]) -> None:
+    job = make_job(fault="something is not readable")
+    Job.objects.filter(pk=job.pk).update(**broken)
+    execution = make_execution(Job.objects.get(), "failed")
+    operator.cookies["zone"] = "America%2FLos_Angeles"
 
-    page = text_of(operator.get(f"/jobs/{job.pk}/"))
-
-    assert "Held by a fault" in page and operator.get("/jobs/").status_code == 200
-    assert operator.get(f"/jobs/{job.pk}/edit/").status_code == 200
+    for address in (
+        "/dashboard/",
+        "/jobs/",
+        f"/jobs/{job.pk}/",
+        f"/jobs/{job.pk}/edit/",
+        f"/jobs/{job.pk}/disable/confirm/",
+        f"/jobs/new/?from={job.pk}",
+        "/executions/",
+        f"/executions/{execution.pk}/",
+    ):
+        assert operator.get(address).status_code == 200, address
+    assert "Held by a fault" in text_of(operator.get(f"/jobs/{job.pk}/"))
 
 
 def test_an_attempt_can_be_chosen_by_its_number(operator: Client) -> None:
