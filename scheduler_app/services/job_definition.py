@@ -122,6 +122,9 @@ def _zone(value: object, faults: Faults) -> object:
 def _task_and_config(values: Mapping[str, object], faults: Faults) -> tuple[object, object]:
     task = values.get("task")
     config = values.get("config")
+    if task is None or task == "":
+        faults.add("task", "required", "is needed; choose one of those that `job catalog` lists")
+        return None, None
     if not isinstance(task, str) or get_task(task) is None:
         message = unknown_task_message(task) if isinstance(task, str) else f"must be text, got {shown(task)}"
         faults.add("task", "unknown_task", message)

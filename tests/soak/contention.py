@@ -238,6 +238,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=200)
     parser.add_argument("--processes", type=int, default=4, help="schedulers, and as many workers")
     parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--keep", action="store_true", help="leave the database for a look")
     options = parser.parse_args()
     server = os.environ.get("TEST_DATABASE_URL") or os.environ.get("DATABASE_URL")
     if not server or not server.startswith("postgres"):
@@ -274,7 +275,8 @@ def main() -> int:
             from django.db import connection
 
             connection.close()
-            drop_database(server, url)
+            if not options.keep:
+                drop_database(server, url)
     if not clean:
         print("a process did not end as it should, or rows were left")
     return 0 if good and clean else 1
