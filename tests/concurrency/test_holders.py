@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from django.db import DatabaseError, OperationalError, transaction
+from django.db import DatabaseError, OperationalError, connection, transaction
 
 from scheduler_app.domain.states import Status
 from scheduler_app.errors import Conflict
@@ -147,6 +147,32 @@ def test_recovery_leaves_a_row_that_is_being_completed() -> None:
     assert recover_lost_leases(now=at(60)) == 0
     assert fresh(row).status == "succeeded"
     assert Attempt.objects.get().outcome == "succeeded"
+
+
+def test_recovery_looks_at_the_lease_again_after_it_has_the_row() -> None:
+    successor = make_worker("successor", now=at(60))
+    row = make_execution(make_job(), "running", slot=at(-500))
+    found, go_on = Gate(), Gate()
+
+    def pause_before_the_lock(execute: Any, sql: str, *rest: Any) -> Any:
+        if "FOR UPDATE" in sql:
+            found.open()
+            go_on.wait()
+        return execute(sql, *rest)
+
+    def slow_recovery() -> int:
+        with connection.execute_wrapper(pause_before_the_lock):
+            return recover_lost_leases(now=at(61))
+
+    with actors() as stage:
+        recovering = stage.start(slow_recovery)
+        found.wait()
+        run_again(successor, at(60))()
+        go_on.open()
+        assert result(recovering) == 0
+
+    assert (fresh(row).status, fresh(row).attempts) == ("running", 2)
+    assert Lease.objects.get().worker == successor.incarnation
 
 
 def test_two_recoveries_at_once_take_each_row_once() -> None:

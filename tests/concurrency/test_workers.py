@@ -10,18 +10,20 @@ import pytest
 from django.db import transaction
 from django.db.models import Count
 
+from scheduler_app.domain.verdict import Ending
 from scheduler_app.errors import Conflict
 from scheduler_app.models import Alert, Attempt, Execution, Job, Lease
-from scheduler_app.services.completion import FinishedAttempt
+from scheduler_app.services.completion import FinishedAttempt, complete_attempts
 from scheduler_app.services.dispatcher import Dispatcher
 from scheduler_app.services.executions import cancel_execution, create_manual_execution
 from scheduler_app.services.heartbeats import Identity
 from scheduler_app.services.jobs import disable_job, enable_job
 from scheduler_app.services.recovery import recover_lost_leases
+from scheduler_app.services.transactions import daemon_transaction, execute
 from scheduler_app.services.turns import promote_stranded
 from tests.concurrency.actors import actors, deadlocks
 from tests.factories import NOW, at, make_execution, make_job, make_worker
-from tests.services.steps import attempt, tick
+from tests.services.steps import attempt, claim, tick
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
 
@@ -211,3 +213,38 @@ def test_a_promotion_cannot_see_a_row_in_the_making_and_the_tick_makes_up_for_it
     assert row.held_back
     assert promote_stranded(now=NOW) == [row.id]
     assert Job.objects.get(id=job.id).next_run_at == at(60)
+
+
+def test_claims_that_want_the_same_jobs_in_crossed_orders_meet_no_deadlock() -> None:
+    """Rows of one job are due at all ranks; what a claim holds back is put into the line again at once."""
+    before = deadlocks()
+    chance = random.Random(11)
+    for _ in range(8):
+        job = make_job(overlap_policy="skip")
+        for _ in range(24):
+            make_execution(job, slot=at(-chance.randint(1, 10_000)))
+    workers = [make_worker(f"worker-{number}") for number in range(8)]
+
+    def put_into_the_line() -> None:
+        execute(
+            "UPDATE scheduler_app_execution SET held_back = false, claim_at = available_at WHERE id IN"
+            " (SELECT id FROM scheduler_app_execution WHERE held_back ORDER BY id FOR UPDATE SKIP LOCKED)",
+            [],
+        )
+
+    def work(worker: Identity) -> int:
+        taken = 0
+        for _ in range(40):
+            claimed = claim(worker, limit=16)
+            taken += len(claimed)
+            with daemon_transaction():
+                ends = [attempt(each, Ending("released")) for each in claimed]
+                assert complete_attempts(ends, identity=worker, now=NOW) == []
+            put_into_the_line()
+        return taken
+
+    with actors() as stage:
+        taken = stage.together(*[lambda worker=worker: work(worker) for worker in workers])
+
+    assert deadlocks() == before
+    assert sum(taken) > 40
