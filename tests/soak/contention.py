@@ -144,6 +144,7 @@ def make_jobs(count: int, log: Path, chooser: random.Random) -> None:
                     "fail_every": chooser.choice([0, 0, 7]),
                 },
                 "overlap_policy": POLICIES[number % 3],
+                "queue_limit": 8,
                 "misfire_policy": chooser.choice(["coalesce", "catch_up", "skip"]),
                 "misfire_grace_seconds": chooser.choice([2, 60]),
                 "max_attempts": chooser.choice([1, 3, 5]),
@@ -266,7 +267,7 @@ def main() -> int:
                 fleet.start(f"scheduler-{number}")
                 fleet.start(f"worker-{number}")
             disturb(fleet, options.seconds, chooser)
-            clean = settle(fleet, 120)
+            clean = settle(fleet, 240)
             clean = not fleet.stop("worker") and clean
             good = report(log, fleet, count_deadlocks())
         finally:
