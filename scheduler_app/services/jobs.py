@@ -7,6 +7,7 @@ seen) its executions in id order. An operator verb reads the clock after it has 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -16,7 +17,7 @@ from scheduler_app.clock import database_now, iso, whole_second
 from scheduler_app.domain.misfire import RANGE_COUNT_LIMIT, SlotRange
 from scheduler_app.domain.occurrences import Schedule
 from scheduler_app.domain.states import CANCELLABLE, Status
-from scheduler_app.errors import Conflict, NotFound
+from scheduler_app.errors import Conflict, NotFound, ScheduleError
 from scheduler_app.models import Job, JobVersion, Lease
 from scheduler_app.models.choices import ScheduleType
 from scheduler_app.models.job import DEFINITION_FIELDS, SCHEDULE_FIELDS
@@ -151,10 +152,12 @@ def _first_run(job: Job, schedule: Schedule, *, now: datetime) -> datetime | Non
 
 def _settle(job: Job, *, now: datetime) -> None:
     """Account for the due slots of the definition that is about to change, with the tick's own function."""
-    if job.next_run_at is None or job.next_run_at > now or job.fault:
+    if job.next_run_at is None or job.next_run_at > now:
         return
-    if not job.enabled:
-        _write_off(job, job.next_run_at, now=now)
+    if job.fault or not job.enabled:
+        # A definition that describes no schedule owes no slots.
+        with suppress(ScheduleError):
+            _write_off(job, now=now)
         return
     state = overlap_states([job.id], now=now)[job.id]
     plan = plan_job(job, state=state, now=now)
@@ -171,14 +174,6 @@ def _settle(job: Job, *, now: datetime) -> None:
     notify_workers()
 
 
-def _account_disabled(job: Job, *, now: datetime) -> None:
-    """Slots that passed while the job was disabled become one range."""
-    if job.next_run_at is not None and job.next_run_at <= now and not job.fault:
-        passed = _range_until(job, job.next_run_at, now, "disabled")
-        write_ranges([(job.id, passed)], now=now)
-        job.last_slot_for = passed.last
-
-
 def _range_until(job: Job, first: datetime, now: datetime, reason: str) -> SlotRange:
     schedule = schedule_of(job)
     last = schedule.previous(whole_second(now) + timedelta(seconds=1)) or first
@@ -186,11 +181,12 @@ def _range_until(job: Job, first: datetime, now: datetime, reason: str) -> SlotR
     return SlotRange(first, last, schedule.count(first, last, RANGE_COUNT_LIMIT), reason)
 
 
-def _write_off(job: Job, first: datetime, *, now: datetime) -> None:
-    """Record the slots that passed while the job was disabled as one range."""
-    passed = _range_until(job, first, now, "disabled")
-    write_ranges([(job.id, passed)], now=now)
-    job.last_slot_for = passed.last
+def _write_off(job: Job, *, now: datetime) -> None:
+    """Record the slots that passed while the job was disabled or held as one range."""
+    if job.next_run_at is not None and job.next_run_at <= now:
+        passed = _range_until(job, job.next_run_at, now, "fault" if job.fault else "disabled")
+        write_ranges([(job.id, passed)], now=now)
+        job.last_slot_for = passed.last
 
 
 def enable_job(*, job_id: int, actor: str, why: str = "", now: datetime | None = None) -> Job:
@@ -205,8 +201,7 @@ def enable_job(*, job_id: int, actor: str, why: str = "", now: datetime | None =
         if job.enabled:
             return job
         before = job.definition()
-        if job.next_run_at is not None and job.next_run_at <= at and not job.fault:
-            _write_off(job, job.next_run_at, now=at)
+        _write_off(job, now=at)
         job.enabled = True
         job.next_run_at = first_slot_after(schedule_of(job), now=at, last_slot_for=job.last_slot_for)
         job.fault = ""

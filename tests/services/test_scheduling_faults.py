@@ -8,6 +8,7 @@ import pytest
 from django.db import connection
 
 from scheduler_app.models import Alert, Event, Execution, Job, MissedRange
+from scheduler_app.services.jobs import disable_job, edit_job, enable_job
 from scheduler_app.services.scheduling import next_due_at, review_held_jobs
 from tests.factories import NOW, at, make_job
 from tests.services.steps import tick
@@ -181,3 +182,21 @@ def test_rows_ranges_and_pointer_stand_or_fall_together() -> None:
     assert not MissedRange.objects.filter(job=job).exists()
     job.refresh_from_db()
     assert (job.next_run_at, job.last_slot_for) == (NOW, None)
+
+
+@pytest.mark.parametrize("way_out", ["switch off and on", "new schedule"])
+def test_slots_that_passed_while_a_job_was_held_are_on_record(way_out: str) -> None:
+    job = make_job()
+    refuse_rows_of(job)
+    tick(NOW)
+
+    if way_out == "new schedule":
+        edit_job(job_id=job.id, values={"every": "5m", "anchor_at": NOW}, actor="admin", now=at(150))
+    else:
+        disable_job(job_id=job.id, actor="admin", now=at(140))
+        enable_job(job_id=job.id, actor="admin", now=at(150))
+
+    found = MissedRange.objects.get()
+    assert (found.first_slot_for, found.last_slot_for, found.reason) == (NOW, at(120), "fault")
+    job.refresh_from_db()
+    assert (job.fault, job.last_slot_for) == ("", at(120))
