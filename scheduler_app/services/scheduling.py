@@ -36,6 +36,7 @@ from scheduler_app.services.wakeups import notify_workers
 from scheduler_app.tasks.registry import lane_of
 
 BATCH_JOBS = 1_000
+DATABASE_REFUSED = "the database refused its rows"
 MISFIRE_SKIPPED = "misfire: found later than its grace of {grace} s"
 
 
@@ -97,7 +98,7 @@ def _hold_refused(now: datetime, skipped: list[int], error: DatabaseError) -> Ti
     with daemon_transaction():
         jobs = _lock_due(now, skipped, 1)
         for job in jobs:
-            hold_job(job, fault=f"the database refused its rows: {type(error).__name__}", now=now)
+            hold_job(job, fault=f"{DATABASE_REFUSED}: {type(error).__name__}", now=now)
     return TickResult(jobs=len(jobs), faults=len(jobs))
 
 
@@ -239,18 +240,20 @@ def hold_job(job: Job, *, fault: str, now: datetime) -> None:
 
 
 def review_held_jobs(*, now: datetime, limit: int = 100) -> int:
-    """Look again at held jobs; those whose schedule computes once more go back to the tick."""
+    """Look again at held jobs; those whose rows compute once more go back to the tick.
+
+    A job whose rows the database refused waits for a person.
+    """
     released = 0
     with daemon_transaction():
-        held = Job.objects.filter(enabled=True, deleted_at__isnull=True).exclude(fault="").order_by("id")
+        held = Job.objects.filter(enabled=True, deleted_at__isnull=True, next_run_at__lte=now)
+        held = held.exclude(fault="").exclude(fault__startswith=DATABASE_REFUSED).order_by("id")
         if on_postgresql():
             held = held.select_for_update(no_key=True, skip_locked=True)
         for job in held[:limit]:
             try:
-                schedule_of(job).next(now)
+                plan_job(job, state=OverlapState(), now=now)
             except Exception:
-                continue
-            if job.fault.startswith("the database refused"):
                 continue
             Job.objects.filter(id=job.id).update(fault="")
             record([AuditLine(SYSTEM, "job.fault_cleared", "job", job.id, job.id, job.fault)], now=now)

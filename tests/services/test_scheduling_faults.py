@@ -106,6 +106,16 @@ def test_a_held_job_that_computes_again_goes_back_to_the_tick() -> None:
     assert Event.objects.filter(action="job.fault_cleared", object_id=job.id).count() == 1
 
 
+@pytest.mark.parametrize("columns", DAMAGES, ids=str)
+def test_a_held_job_stays_held_while_its_damage_lasts(columns: dict[str, Any]) -> None:
+    job = damage(make_job(), **columns)
+    tick(NOW)
+
+    assert review_held_jobs(now=at(60)) == 0
+    job.refresh_from_db()
+    assert job.fault
+
+
 def refuse_rows_of(job: Job) -> None:
     """Let the database refuse the rows of one job, as a broken constraint or trigger would."""
     with connection.cursor() as cursor:
