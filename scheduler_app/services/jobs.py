@@ -128,9 +128,9 @@ def edit_job(
                 setattr(job, name, value)
         if moves:
             job.next_run_at = _first_run(job, definition.schedule, now=at)
+        if job.definition() != before:
+            # The definition is valid as a whole by now, so the tick may look at it again.
             job.fault = ""
-        changed = job.definition() != before
-        if changed:
             _save_change(job, "edit", before=before, actor=actor, why=why, now=at)
         if definition.columns["enabled"] and not job.enabled:
             return enable_job(job_id=job_id, actor=actor, why=why, now=at)

@@ -258,3 +258,13 @@ def test_a_repaired_schedule_lifts_the_fault() -> None:
 
     assert (job.fault, job.state) == ("", "active")
     assert job.next_run_at == NOW.replace(day=3, hour=10)
+
+
+def test_any_valid_edit_lets_the_tick_look_at_a_held_job_again() -> None:
+    job = make_job()
+    Job.objects.filter(id=job.id).update(fault="the database refused its rows: DataError", priority=5)
+
+    edit_job(job_id=job.id, values={"priority": 0}, actor="ana", now=at(-10))
+
+    job.refresh_from_db()
+    assert (job.fault, job.state, job.next_run_at) == ("", "active", NOW)
