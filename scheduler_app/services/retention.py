@@ -73,9 +73,9 @@ def _prune_job(job: Job, now: datetime, dry_run: bool) -> int:
     if job.retention_count:
         newest = Execution.objects.filter(job_id=job.id, finished_at__isnull=False).order_by("-id")
         edge = newest.values_list("id", flat=True)[job.retention_count : job.retention_count + 1]
-        oldest_kept = next(iter(edge), None)
-        if oldest_kept is not None:
-            reach |= Q(id__lte=oldest_kept)
+        newest_gone = next(iter(edge), None)
+        if newest_gone is not None:
+            reach |= Q(id__lte=newest_gone)
     if not reach:
         return 0
     old = _removable(job, now).filter(reach).order_by("id")
