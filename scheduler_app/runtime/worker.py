@@ -236,9 +236,10 @@ class WorkerLoop:
         known = [claimed.row.id for claimed in self._running.values()]
         known += [attempt.claimed.row.id for attempt in self._finished]
         instant = read_clock()
-        for claimed in held_but_unknown(identity=self.identity, known=known):
-            self._launch(claimed, instant)
+        unknown = held_but_unknown(identity=self.identity, known=known)
         self._unsure = False
+        for claimed in unknown:
+            self._launch(claimed, instant)
 
     # --- the end
 
