@@ -58,7 +58,8 @@ def test_disabling_a_job_with_queued_rows_asks_and_cancels_them(page: Page, site
     options = ("--config", '{"seconds": 20}', "--overlap-policy", "queue")
     job = site.add_job("Line", "sleep_for_seconds", "1s", *options)
     page.goto(f"/executions/?job={job}&status=pending")
-    wait_until(lambda: page.reload() and page.locator("#live tbody tr").count() >= 2, 30, "two rows wait")
+    # One of them may be about to start, so three are needed for two to be cancelled.
+    wait_until(lambda: page.reload() and page.locator("#live tbody tr").count() >= 3, 30, "three rows wait")
     queued = page.locator("#live tbody tr").first.get_attribute("id")
     page.goto(f"/jobs/{job}/")
 
