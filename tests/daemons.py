@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+
+from django.db import connection
 
 from scheduler_app.models import Execution, Heartbeat, Job
 from scheduler_app.services.executions import create_manual_execution
@@ -39,6 +42,18 @@ class Daemon:
     def send(self, number: signal.Signals) -> None:
         """Signal the process, not the attempts it has started."""
         self.process.send_signal(number)
+
+    def freeze(self) -> None:
+        """Stop the process between two transactions of SQLite, whose one write lock would stop everybody."""
+
+        def stopped_without_the_lock() -> bool:
+            self.send(signal.SIGSTOP)
+            if connection.vendor == "postgresql" or _writable(str(connection.settings_dict["NAME"])):
+                return True
+            self.send(signal.SIGCONT)
+            return False
+
+        wait_until(stopped_without_the_lock, 20, f"{self.name} is frozen outside a transaction")
 
     def exit_code(self, seconds: float = 20) -> int:
         """The exit code of a process that is on its way out."""
@@ -88,6 +103,19 @@ class Daemons:
         )
         assert daemon.lives(), daemon.said()
         return daemon
+
+
+def _writable(file: str) -> bool:
+    """Whether a writer gets its turn within a moment."""
+    with closing(
+        sqlite3.connect(file, timeout=0.5, isolation_level=None, uri=file.startswith("file:"))
+    ) as own:
+        try:
+            own.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            return False
+        own.execute("ROLLBACK")
+        return True
 
 
 @contextmanager

@@ -160,7 +160,7 @@ def test_a_worker_frozen_past_its_window_writes_nothing_of_its_old_run(daemons: 
     frozen = daemons.worker("worker-a")
     daemons.scheduler()
     until_status(execution, "running")
-    frozen.send(signal.SIGSTOP)
+    frozen.freeze()
     daemons.worker("worker-b")
     until_status(execution, "succeeded")
     settled = {field.attname: getattr(execution, field.attname) for field in Execution._meta.concrete_fields}
@@ -179,7 +179,7 @@ def test_a_worker_frozen_past_its_window_writes_nothing_of_its_old_run(daemons: 
 
 def test_a_worker_that_was_frozen_works_again_afterwards(daemons: Daemons) -> None:
     frozen = daemons.worker("worker-a")
-    frozen.send(signal.SIGSTOP)
+    frozen.freeze()
     wait_until(lambda: not _alive("worker-a"), 20, "its window closes")
     execution = trigger(sleeper(0))
 
