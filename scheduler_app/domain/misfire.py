@@ -89,7 +89,8 @@ def _walk(
 
 
 def _latest_due(source: SlotSource, first: datetime, now: datetime) -> datetime:
-    latest = source.previous(now + timedelta(seconds=1))
+    # Slots are whole seconds: with the fraction of now kept, a slot of the coming second would pass for due.
+    latest = source.previous(now.replace(microsecond=0) + timedelta(seconds=1))
     return first if latest is None or latest < first else latest
 
 

@@ -96,7 +96,7 @@ def test_with_a_grace_of_zero_a_slot_found_in_its_own_second_runs(policy: str) -
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_no_slot_of_the_future_is_planned_and_none_between_is_lost(policy: str) -> None:
-    for late in (0, 59, 60, 61, 119, 121, 3_001, 90_000):
+    for late in (0, 0.5, 59, 59.5, 60, 60.5, 61, 119, 119.999_999, 121, 3_001, 599.5, 90_000, 89_999.7):
         now = START + timedelta(seconds=late)
         found = plan(policy, now)
         accounted = len(found.run) + len(found.miss) + sum(entry.count or 0 for entry in found.ranges)
@@ -112,6 +112,13 @@ def test_coalesce_runs_the_latest_slot_and_records_the_rest_as_one_range() -> No
     [entry] = found.ranges
     assert (entry.first, entry.last, entry.count, entry.reason) == (START, minute(48), 49, "coalesced")
     assert (found.next_run_at, found.watermark) == (minute(50), minute(49))
+
+
+def test_coalesce_half_a_second_before_a_slot_still_runs_the_one_before_it() -> None:
+    found = plan("coalesce", minute(9, 59) + timedelta(seconds=0.5))
+
+    assert found.run == [minute(9)]
+    assert [(entry.first, entry.last, entry.count) for entry in found.ranges] == [(START, minute(8), 9)]
 
 
 def test_coalesce_of_one_late_slot_runs_it_and_records_nothing() -> None:
