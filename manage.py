@@ -14,13 +14,13 @@ def main() -> None:
     paths = [os.path.dirname(os.path.abspath(__file__)), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
     try:
-        from django.core.management import execute_from_command_line
+        from scheduler_app.console import run_management
     except ImportError:
         sys.stderr.write(
             "error: Django is not installed for this Python; use .venv/bin/python, which `make run` makes\n"
         )
         raise SystemExit(1) from None
-    execute_from_command_line(sys.argv)
+    run_management(sys.argv)
 
 
 if __name__ == "__main__":

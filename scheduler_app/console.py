@@ -9,6 +9,11 @@ import os
 import sys
 from collections.abc import Sequence
 
+from django.core.management import execute_from_command_line
+from django.db import Error as DatabaseError
+
+from scheduler_app.queries.database_errors import database_sentence
+
 PROCESSES = ("run", "next", "serve")
 
 
@@ -25,6 +30,15 @@ def to_management(arguments: Sequence[str]) -> list[str]:
 def main() -> None:
     """Run one command; the exit code is that of the management command."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "task_scheduler.settings")
-    from django.core.management import execute_from_command_line
+    run_management(["scheduler", *to_management(sys.argv[1:])])
 
-    execute_from_command_line(["scheduler", *to_management(sys.argv[1:])])
+
+def run_management(words: Sequence[str]) -> None:
+    """Run a management command; a database that is away is one line on stderr, also for Django's own commands."""
+    try:
+        execute_from_command_line(list(words))
+    except DatabaseError as error:
+        if "--traceback" in words:
+            raise
+        sys.stderr.write(f"error: {database_sentence(error)}\n")
+        raise SystemExit(1) from None

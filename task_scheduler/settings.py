@@ -18,6 +18,7 @@ from task_scheduler.logs import configure_structlog, logging_settings
 from task_scheduler.variables import PROJECT_FOLDER
 
 BASE_DIR = PROJECT_FOLDER
+THIS_MACHINE = [".localhost", "127.0.0.1", "[::1]"]
 PACKAGE_DIR = Path(__file__).resolve().parent
 DEVELOPMENT_KEY = "dev-key-of-the-try-out-never-used-when-debug-is-off-0123456789"
 
@@ -36,9 +37,12 @@ def _read() -> tuple[Environment, dict[str, Any]]:
 
 ENVIRONMENT, _database = _read()
 
-DEBUG = ENVIRONMENT.debug
+# The environment's DEBUG=1 means try-out: development key, this machine only, files served from their folders.
+# Django's own DEBUG stays off, because its error pages show tracebacks and settings to whoever asks.
+TRY_OUT = ENVIRONMENT.debug
+DEBUG = False
 SECRET_KEY = ENVIRONMENT.secret_key or DEVELOPMENT_KEY
-ALLOWED_HOSTS = list(ENVIRONMENT.allowed_hosts)
+ALLOWED_HOSTS = list(ENVIRONMENT.allowed_hosts) or THIS_MACHINE
 CSRF_TRUSTED_ORIGINS = list(ENVIRONMENT.csrf_trusted_origins)
 ROOT_URLCONF = "task_scheduler.urls"
 WSGI_APPLICATION = "task_scheduler.wsgi.application"
@@ -134,11 +138,11 @@ _plain_static = "django.contrib.staticfiles.storage.StaticFilesStorage"
 _hashed_static = "whitenoise.storage.CompressedManifestStaticFilesStorage"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": _plain_static if DEBUG else _hashed_static},
+    "staticfiles": {"BACKEND": _plain_static if TRY_OUT else _hashed_static},
 }
-# With DEBUG the finders serve files straight from their folders, so nothing has to be collected first.
-WHITENOISE_USE_FINDERS = DEBUG
-WHITENOISE_AUTOREFRESH = DEBUG
+# In a try-out the finders serve files straight from their folders, so nothing has to be collected first.
+WHITENOISE_USE_FINDERS = TRY_OUT
+WHITENOISE_AUTOREFRESH = TRY_OUT
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 
 CONTENT_SECURITY_POLICY = {
@@ -168,8 +172,8 @@ if ENVIRONMENT.secure_cookies:
 # Sub-domains and the browsers' preload list belong to the operator's domain, not to this product.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
-configure_structlog(as_json=not DEBUG)
-LOGGING = logging_settings(as_json=not DEBUG)
+configure_structlog(as_json=not TRY_OUT)
+LOGGING = logging_settings(as_json=not TRY_OUT)
 
 SCHEDULER = SchedulerConf(
     misfire_catch_up_cap=ENVIRONMENT.misfire_catch_up_cap,

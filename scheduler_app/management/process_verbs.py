@@ -125,7 +125,7 @@ def serve(options: Options, output: Output) -> None:
     """The pages, and with --with-worker the loops, as one group."""
     host, port = options["host"], options["port"]
     _refuse_taken(host, port)
-    if not settings.DEBUG:
+    if not settings.TRY_OUT:
         call_command("collectstatic", interactive=False, verbosity=0)
     members = [_web_member(host, port)]
     if options["with_worker"]:
@@ -162,7 +162,7 @@ def _web_member(host: str, port: int) -> Member:
         "python:task_scheduler.gunicorn_settings",
         "--no-control-socket",
         "--log-level",
-        "warning" if settings.DEBUG else "info",
+        "warning" if settings.TRY_OUT else "info",
     )
     return Member("web", (*command, *threads, *quiet))
 

@@ -14,14 +14,12 @@ from contextlib import contextmanager
 
 from django.core.management.base import CommandError
 from django.db import Error as DatabaseError
-from django.db import connection
 
 from scheduler_app.errors import FieldError, SchedulerError, ValidationFailed
 from scheduler_app.management.output import visible
-from scheduler_app.queries.probes import database_address
+from scheduler_app.queries.database_errors import database_sentence
 
 INTERRUPTED = 130
-_NOT_MIGRATED = "the database is not migrated to this version; run `python manage.py migrate`"
 
 
 @contextmanager
@@ -34,7 +32,7 @@ def refusals(parser: ArgumentParser | None = None) -> Iterator[None]:
     except SchedulerError as refused:
         raise CommandError(visible(refused.message, lines=True)) from None
     except DatabaseError as error:
-        raise CommandError(_database_message(error)) from None
+        raise CommandError(database_sentence(error)) from None
     except BrokenPipeError:
         # Whoever read our output has seen enough; the interpreter must not complain at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -67,21 +65,3 @@ def _line(error: FieldError, labels: Mapping[str, str]) -> str:
     field, _, inner = error.field.partition(".")
     label = labels.get(field, field)
     return visible(f"{label} {inner}: {error.message}" if inner else f"{label}: {error.message}")
-
-
-def _database_message(error: DatabaseError) -> str:
-    state = getattr(error.__cause__, "sqlstate", None)
-    if state in ("42P01", "42703") or str(error).startswith(("no such table", "no such column")):
-        return _NOT_MIGRATED
-    if connection.vendor == "sqlite":
-        busy = (
-            "is busy with another process; try again"
-            if "locked" in str(error)
-            else "cannot be used; check it and its folder"
-        )
-        return f"{database_address()} {busy}"
-    if state in ("57014", "55P03"):
-        return f"{database_address()} took too long to answer, or a row is locked; try again"
-    if state is None or state.startswith(("08", "57", "28", "3D", "53")):
-        return f"{database_address()} does not answer; see that it runs and check DATABASE_URL"
-    return f"{database_address()} refused this (condition {state}); nothing was changed"

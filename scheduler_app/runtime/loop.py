@@ -15,6 +15,7 @@ from typing import Protocol
 from django.db import InterfaceError, OperationalError, connection, reset_queries
 
 from scheduler_app import events
+from scheduler_app.queries.database_errors import NOT_MIGRATED, is_not_migrated
 from scheduler_app.runtime.signals import StopRequest, Watched
 
 FIRST_PAUSE_SECONDS = 0.2
@@ -75,7 +76,9 @@ def _report(failures: int, error: Exception, pause: float) -> None:
         return
     line = next(iter(str(error).strip().splitlines()), "")
     facts = {"failures": failures, "retry_in": round(pause, 2)}
-    if isinstance(error, (OperationalError, InterfaceError)):
+    if is_not_migrated(error):
+        events.emit("database.away", error=NOT_MIGRATED, **facts)
+    elif isinstance(error, (OperationalError, InterfaceError)):
         events.emit("database.away", error=line or type(error).__name__, **facts)
     else:
         events.emit("loop.error", error=f"{type(error).__name__}: {line}", trace=format_exc(), **facts)

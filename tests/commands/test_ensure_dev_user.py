@@ -13,7 +13,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _try_out(settings: Settings) -> None:
-    settings.DEBUG = True
+    settings.TRY_OUT = True
     settings.DEV_ADMIN_USERNAME, settings.DEV_ADMIN_PASSWORD = "admin", ""
     settings.DEV_ADMIN_EMAIL = "admin@example.com"
 
@@ -61,7 +61,7 @@ def test_name_password_and_address_come_from_the_settings(settings: Settings) ->
 
 
 def test_production_refuses_the_known_password_and_makes_nobody(settings: Settings) -> None:
-    settings.DEBUG = False
+    settings.TRY_OUT = False
 
     answer = run_cli("ensure_dev_user")
 
@@ -70,7 +70,7 @@ def test_production_refuses_the_known_password_and_makes_nobody(settings: Settin
 
 
 def test_production_makes_the_operator_with_a_password_of_its_own(settings: Settings) -> None:
-    settings.DEBUG, settings.DEV_ADMIN_PASSWORD = False, "long and own"
+    settings.TRY_OUT, settings.DEV_ADMIN_PASSWORD = False, "long and own"
 
     assert run_cli("ensure_dev_user").code == 0
     assert User.objects.get().check_password("long and own")
