@@ -11,7 +11,7 @@ from scheduler_app.errors import NotFound, SchedulerError
 from scheduler_app.management.arguments import page_size, positive_int, run_count
 from scheduler_app.management.output import Output, visible
 from scheduler_app.management.verbs import Options, Verb
-from scheduler_app.models import Job
+from scheduler_app.models import Job, MissedRange
 from scheduler_app.queries.jobs import (
     STATES,
     describe_schedule,
@@ -21,10 +21,12 @@ from scheduler_app.queries.jobs import (
     note_of,
     upcoming,
 )
-from scheduler_app.queries.representations import job_dict
+from scheduler_app.queries.missed_ranges import count_words, reason_words, recent_missed_ranges
+from scheduler_app.queries.representations import job_dict, shown_job_dict
 from scheduler_app.tasks.registry import Task, catalog
 
 SHOWN_RUNS = 3
+SHOWN_RANGES = 20
 
 
 def _list_arguments(parser: ArgumentParser) -> None:
@@ -67,13 +69,17 @@ def _one_job(parser: ArgumentParser) -> None:
 
 def _show(options: Options, output: Output) -> None:
     job = get_job(options["job_id"])
+    missed = recent_missed_ranges(job.pk, SHOWN_RANGES)
     if output.as_json:
-        output.document(job_dict(job))
+        output.document(shown_job_dict(job, missed))
         return
     output.fields({"state": job.state, "when": describe_schedule(job), **job_dict(job)})
     if job.state == "active":
         output.line()
         _print_runs(job, SHOWN_RUNS, output)
+    if missed:
+        output.line()
+        _print_missed(missed, output)
 
 
 def _catalog_arguments(parser: ArgumentParser) -> None:
@@ -136,6 +142,14 @@ def _print_runs(job: Job, count: int, output: Output) -> None:
     output.table(("at", "local", "note"), rows)
 
 
+def _print_missed(missed: list[MissedRange], output: Output) -> None:
+    rows = [
+        (count_words(found), iso(found.first_slot_for), iso(found.last_slot_for), reason_words(found))
+        for found in missed
+    ]
+    output.table(("not run", "from", "to", "because"), rows)
+
+
 def _task_dict(task: Task) -> dict[str, object]:
     fields = [
         {
@@ -170,7 +184,7 @@ READS = (
     ),
     Verb(
         "show",
-        "Show one job with its policies and next runs.",
+        "Show one job with its policies, next runs and slots that were not run.",
         "python manage.py job show 3 --format json",
         _one_job,
         _show,

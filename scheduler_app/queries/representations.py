@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from scheduler_app.clock import iso
-from scheduler_app.models import Attempt, Execution, Job, Lease
+from scheduler_app.models import Attempt, Execution, Job, Lease, MissedRange
 
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -53,6 +53,22 @@ def job_dict(job: Job) -> dict[str, object]:
         "created_at": iso(job.created_at),
         "updated_at": iso(job.updated_at),
         "deleted_at": iso(job.deleted_at),
+    }
+
+
+def shown_job_dict(job: Job, missed: list[MissedRange]) -> dict[str, object]:
+    """A job as JSON with `missed_ranges`, newest first."""
+    return {**job_dict(job), "missed_ranges": [missed_range_dict(found) for found in missed]}
+
+
+def missed_range_dict(found: MissedRange) -> dict[str, object]:
+    """Slots that were not run, as JSON; `count` is null above 100,000."""
+    return {
+        "first_slot_for": iso(found.first_slot_for),
+        "last_slot_for": iso(found.last_slot_for),
+        "count": found.count,
+        "reason": found.reason,
+        "recorded_at": iso(found.recorded_at),
     }
 
 

@@ -12,6 +12,7 @@ from scheduler_app.errors import NotFound, ScheduleError, ValidationFailed
 from scheduler_app.models import Job
 from scheduler_app.queries.executions import list_executions
 from scheduler_app.queries.jobs import STATES, get_job, list_jobs, upcoming
+from scheduler_app.queries.missed_ranges import count_words, reason_words, recent_missed_ranges
 from scheduler_app.tasks.registry import task_names
 from scheduler_app.templatetags.marks import JOB_MARKS, local_text
 from scheduler_app.views.access import readers
@@ -25,6 +26,7 @@ from scheduler_app.views.viewer import current_viewer
 LIST_PAGE = 50
 EXECUTIONS_PAGE = 30
 UPCOMING_SHOWN = 10
+MISSED_SHOWN = 5
 LIVE_SECONDS = 5
 
 
@@ -92,6 +94,7 @@ def detail_context(request: HttpRequest, job: Job, *, address: str = "") -> Cont
         "sentence": job_sentence(job, row.short),
         "upcoming": slots,
         "schedule_fault": fault,
+        "missed": _missed(job),
         "executions": found.items,
         "page_links": page_links(request, found.next, "Pages of executions"),
     }
@@ -109,6 +112,20 @@ def _upcoming(request: HttpRequest, job: Job, now: datetime) -> tuple[list[dict[
         {"at": at, "local": _day_and_time(at, own), "viewer": local_text(at, zone, now), "note": note}
         for at, _, note in slots
     ], ""
+
+
+def _missed(job: Job) -> list[dict[str, object]]:
+    """The newest ranges of slots that were not run, with how many and why in words."""
+    return [
+        {
+            "first": found.first_slot_for,
+            "last": found.last_slot_for,
+            "alone": found.count == 1,
+            "slots": count_words(found),
+            "why": reason_words(found),
+        }
+        for found in recent_missed_ranges(job.pk, MISSED_SHOWN)
+    ]
 
 
 def _day_and_time(at: datetime, zone: ZoneInfo) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from scheduler_app.models import Event, Execution, Job, JobVersion
-from scheduler_app.queries.representations import job_dict
+from scheduler_app.queries.representations import job_dict, missed_range_dict, shown_job_dict
 from tests.commands.running import Answer, run_cli
-from tests.queries.rows import make_execution, make_job
+from tests.queries.rows import NOON, make_execution, make_job, make_missed_range
 
 pytestmark = pytest.mark.django_db
 
@@ -168,7 +169,29 @@ def test_show_prints_every_field_and_the_next_runs(job: Job) -> None:
 
     assert [name for name in job_dict(job) if f"\n{name} " not in answer.out] == []
     assert job_dict(job)["next_run_at"] in answer.out.splitlines()[-3]
-    assert run_cli("job", "show", str(job.pk), "--format", "json").json == job_dict(job)
+    assert run_cli("job", "show", str(job.pk), "--format", "json").json == shown_job_dict(job, [])
+    assert "NOT RUN" not in answer.out
+
+
+def test_show_tells_which_slots_were_not_run_newest_first(job: Job) -> None:
+    for minutes in range(0, 44, 2):
+        make_missed_range(job, NOON + timedelta(minutes=minutes), slots=2)
+    endless = make_missed_range(job, NOON + timedelta(hours=1), reason="skipped", count=None)
+    make_missed_range(make_job(), NOON + timedelta(hours=2))
+
+    text = run_cli("job", "show", str(job.pk)).out
+    ranges = run_cli("job", "show", str(job.pk), "--format", "json").json["missed_ranges"]
+
+    assert len(ranges) == 20 and ranges[0] == missed_range_dict(endless)
+    assert ranges[0]["count"] is None and ranges[0]["reason"] == "skipped"
+    assert [found["last_slot_for"] for found in ranges[1:3]] == [
+        "2026-01-02T12:43:00Z",
+        "2026-01-02T12:41:00Z",
+    ]
+    titles, newest, second = text[text.index("NOT RUN") :].splitlines()[:3]
+    assert titles.split() == ["NOT", "RUN", "FROM", "TO", "BECAUSE"]
+    assert newest.startswith("more than 100,000 slots  2026-01-02T13:00:00Z")
+    assert second.startswith("2 slots ") and second.endswith("the job was disabled")
 
 
 def test_the_catalogue_lists_every_task_with_its_config() -> None:

@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 
 from scheduler_app.domain.states import HELD, TERMINAL, WAITING, Status
-from scheduler_app.models import Attempt, Execution, Heartbeat, Job, Lease
+from scheduler_app.models import Attempt, Execution, Heartbeat, Job, Lease, MissedRange
 
 NOON = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
 _number = count(1)
@@ -81,6 +81,20 @@ def make_attempt(execution: Execution, number: int = 1, outcome: str = "succeede
         "output": f"output of attempt {number}",
     }
     return Attempt.objects.create(**{**plain, **values})
+
+
+def make_missed_range(job: Job, first: datetime = NOON, *, slots: int = 1, **values: Any) -> MissedRange:
+    """`slots` slots of each minute from `first` that passed while the job was disabled."""
+    last = first + timedelta(minutes=slots - 1)
+    plain: dict[str, Any] = {
+        "job": job,
+        "first_slot_for": first,
+        "last_slot_for": last,
+        "count": slots,
+        "reason": "disabled",
+        "recorded_at": last + timedelta(seconds=30),
+    }
+    return MissedRange.objects.create(**{**plain, **values})
 
 
 def make_heartbeat(kind: str, *, alive_until: datetime, **values: Any) -> Heartbeat:
