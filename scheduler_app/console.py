@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def run_management(words: Sequence[str]) -> None:
-    """Run a management command; a database that is away is one line on stderr, also for Django's own commands."""
+    """Run a management command, also one of Django's; a database that is away is one line on stderr."""
     try:
         execute_from_command_line(list(words))
     except DatabaseError as error:

@@ -228,7 +228,7 @@ def read_environment(environ: Mapping[str, str] | None = None) -> Environment:
     for field in dataclasses.fields(Environment):
         variable: Variable = field.metadata["variable"]
         raw = _raw(variable, source)
-        if not raw.strip():
+        if not raw.strip() and not (variable.secret and raw):
             continue
         try:
             values[field.name] = variable.parse(_Reader({variable.name: raw}), variable.name)

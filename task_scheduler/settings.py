@@ -37,7 +37,7 @@ def _read() -> tuple[Environment, dict[str, Any]]:
 
 ENVIRONMENT, _database = _read()
 
-# The environment's DEBUG=1 means try-out: development key, this machine only, files served from their folders.
+# DEBUG=1 of the environment means try-out: development key, this machine only, files from their folders.
 # Django's own DEBUG stays off, because its error pages show tracebacks and settings to whoever asks.
 TRY_OUT = ENVIRONMENT.debug
 DEBUG = False

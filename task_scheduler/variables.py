@@ -45,7 +45,8 @@ def text(
 ) -> Any:
     def parse(env: Env, key: str) -> str:
         value: str = env.str(key)
-        if pattern and not re.fullmatch(pattern, value):
+        # A secret of blanks would count as none, silently.
+        if (pattern and not re.fullmatch(pattern, value)) or (secret and not value.strip()):
             raise ValueError(value)
         return value
 
@@ -64,7 +65,7 @@ def flag(name: str, default: bool, meaning: str) -> Any:
 
 def number(name: str, default: int, meaning: str, minimum: int, maximum: int) -> Any:
     def parse(env: Env, key: str) -> int:
-        if not re.fullmatch(r"\s*\d{1,18}\s*", env.str(key)):
+        if not re.fullmatch(r"\s*[0-9]{1,18}\s*", env.str(key)):
             raise ValueError("not a whole number")
         value: int = env.int(key, validate=validate.Range(min=minimum, max=maximum))
         return value

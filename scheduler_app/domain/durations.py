@@ -15,7 +15,7 @@ from scheduler_app.errors import ScheduleError
 SECONDS_OF_UNIT = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 SECONDS_OF_WORD = {"days": 86_400, "hours": 3_600, "minutes": 60, "seconds": 1}
 LONGEST_SECONDS = 36_525 * 86_400
-ACCEPTED = 'write a whole number with a unit, such as 30s, 5m, 2h or 1d, or {"minutes": 5}'
+ACCEPTED = "write a whole number with a unit, such as 30s, 5m, 2h or 1d"
 
 _TEXT = re.compile(r"([0-9]{1,12})([smhd])", re.ASCII)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 from scheduler_app.domain.local_time import EPOCH, FIRST_SECOND, LAST_SECOND, clock_of
 from scheduler_app.domain.quoting import shown
@@ -92,7 +92,8 @@ def _parts(text: object) -> tuple[datetime, int | None]:
         year, month, day, hour, minute, second = (int(part or 0) for part in match.group(1, 2, 3, 4, 5, 6))
         local = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
         offset = timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
-        timezone(offset)
+        if offset >= timedelta(days=1):
+            raise ValueError("an offset is less than 24 hours")
     except ValueError as error:
         raise _refusal(
             "out_of_range", f"the run time {shown(text)} does not exist ({error}); {ACCEPTED}"

@@ -71,11 +71,17 @@ def json_object(text: str) -> dict[str, object]:
         ) from None
     except RecursionError:
         raise ArgumentTypeError("is nested too deeply") from None
-    except ValueError as fault:
+    except _BadObject as fault:
         raise ArgumentTypeError(f"is not JSON: {fault}") from None
+    except ValueError:
+        raise ArgumentTypeError("holds a number with too many digits") from None
     if not isinstance(value, dict):
         raise ArgumentTypeError(f'{shown(text)} is not a JSON object; give one such as {{"seconds": 5}}')
     return value
+
+
+class _BadObject(ValueError):
+    """A fault the JSON reader leaves to its caller."""
 
 
 def _distinct_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -83,12 +89,12 @@ def _distinct_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(value) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {shown(twice)} stands twice in one object")
+        raise _BadObject(f"the key {shown(twice)} stands twice in one object")
     return value
 
 
 def _no_constant(word: str) -> object:
-    raise ValueError(f"{word} is no JSON number")
+    raise _BadObject(f"{word} is no JSON number")
 
 
 def _up_to(number: int, maximum: int) -> int:

@@ -37,11 +37,9 @@ def database_sentence(error: DatabaseError) -> str:
     if is_not_migrated(error):
         return NOT_MIGRATED
     if connection.vendor == "sqlite":
-        busy = "locked" in str(error)
-        what = (
-            "is busy with another process; try again" if busy else "cannot be used; check it and its folder"
-        )
-        return f"{database_address()} {what}"
+        if "locked" in str(error):
+            return f"{database_address()} is busy with another process; try again"
+        return f"{database_address()} cannot be used; check it and its folder"
     for pattern, words in _REFUSALS:
         if pattern.search(str(error)):
             return f"{database_address()} answers, but {words}, or set DATABASE_URL otherwise"

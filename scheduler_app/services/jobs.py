@@ -90,7 +90,8 @@ def lock_job(job_id: int) -> Job:
         rows = rows.select_for_update(no_key=True)
     job = rows.first()
     if job is None:
-        raise NotFound(f"no job {job_id}")
+        was_there = Job.objects.filter(id=job_id).exists()
+        raise NotFound(f"job {job_id} was deleted" if was_there else f"no job {job_id}")
     return job
 
 

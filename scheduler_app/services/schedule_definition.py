@@ -21,6 +21,7 @@ from scheduler_app.services.field_rules import Refused, shown
 # The text field that gives each schedule type its value, and the key it has in the stored object.
 SCHEDULE_FIELDS = {"one_time": "run_at", "interval": "every", "cron": "cron"}
 SCHEDULE_KEYS = {"one_time": "run_at", "interval": "every", "cron": "expression"}
+_WRONG_TYPE = "does not belong to a schedule of type {wanted}; leave it out, or make the schedule_type {kind}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ def schedule_value(values: Mapping[str, object], faults: Faults) -> object:
         kind, value = next(iter(texts.items()))
         if schedule_type is not None and kind != schedule_type and schedule_type in SCHEDULE_FIELDS:
             faults.add(
-                SCHEDULE_FIELDS[kind], "wrong_type", f"does not belong to a schedule of type {schedule_type}"
+                SCHEDULE_FIELDS[kind], "wrong_type", _WRONG_TYPE.format(wanted=schedule_type, kind=kind)
             )
         return {SCHEDULE_KEYS[kind]: value}
     return given
@@ -80,7 +81,7 @@ def schedule_value(values: Mapping[str, object], faults: Faults) -> object:
 def refuse_other_type(values: Mapping[str, object], schedule_type: str, faults: Faults) -> None:
     for kind, field in SCHEDULE_FIELDS.items():
         if values.get(field) not in (None, "") and kind != schedule_type:
-            faults.add(field, "wrong_type", f"does not belong to a schedule of type {schedule_type}")
+            faults.add(field, "wrong_type", _WRONG_TYPE.format(wanted=schedule_type, kind=kind))
 
 
 def with_schedule(columns: dict[str, object], given: object, now: datetime, faults: Faults) -> JobDefinition:
@@ -162,8 +163,10 @@ def refuse_past(definition: JobDefinition, now: datetime, faults: Faults) -> Non
                 "the window; give a later time",
             )
     elif definition.schedule.next(whole_second(now)) is None:
+        ends_at = columns["ends_at"]
+        over = isinstance(ends_at, datetime) and ends_at <= now
         faults.add(
-            SCHEDULE_FIELDS[str(columns["schedule_type"])],
+            "ends_at" if over else SCHEDULE_FIELDS[str(columns["schedule_type"])],
             "no_run",
             "has no run after now within starts_at and ends_at; widen the window or change the schedule",
         )

@@ -280,7 +280,7 @@ def _misfire_line(plan: JobPlan) -> AuditLine:
         "job",
         plan.job.id,
         plan.job.id,
-        f"{plan.job.misfire_policy}: {ran} slots to run, {missed} missed, {ranged} recorded as a range",
+        f"{plan.job.misfire_policy}: {ran} to run, {missed} missed, {ranged} recorded as a range",
     )
 
 

@@ -127,7 +127,7 @@ def unknown_task_message(name: str) -> str:
 def _import_site_module(module: str) -> None:
     try:
         import_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         reason = str(error) or "no message"
         raise SchedulerError(
             f"SCHEDULER_TASK_MODULES: {module} cannot be loaded: {type(error).__name__}: {reason}"

@@ -296,7 +296,7 @@ def test_a_deleted_job_frees_its_key_and_is_no_longer_found() -> None:
     delete_job(job_id=job.id, actor="admin", now=NOW)
 
     assert make_job(key="invoice-7").id != job.id
-    with pytest.raises(NotFound, match=f"no job {job.id}"):
+    with pytest.raises(NotFound, match=f"job {job.id} was deleted"):
         delete_job(job_id=job.id, actor="admin", now=NOW)
 
 
@@ -310,3 +310,17 @@ def test_an_instant_of_the_window_may_carry_any_offset() -> None:
 
     assert job.starts_at == NOW + timedelta(hours=3)
     assert job.next_run_at == NOW + timedelta(hours=3)
+
+
+def test_a_window_that_is_over_is_the_fault_of_its_end() -> None:
+    with pytest.raises(ValidationFailed) as refused:
+        create(ends_at="2026-01-01T00:00:00Z")
+
+    assert [(error.field, error.code) for error in refused.value.errors] == [("ends_at", "no_run")]
+
+
+def test_an_offset_of_a_day_is_refused_in_plain_words() -> None:
+    with pytest.raises(ValidationFailed, match="an offset is less than 24 hours") as refused:
+        create(run_at="2027-01-01T00:00:00+99:00")
+
+    assert "timedelta" not in refused.value.message

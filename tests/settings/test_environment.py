@@ -170,3 +170,13 @@ def test_the_key_of_the_try_out_is_refused_in_production() -> None:
     message = _refusal(**{**PRODUCTION, "SECRET_KEY": DEVELOPMENT_KEY})
 
     assert DEVELOPMENT_KEY not in message
+
+
+def test_a_secret_of_blanks_is_refused_instead_of_counting_as_none() -> None:
+    with pytest.raises(BadEnvironment, match="SCHEDULER_CLI_SECRET=\\(value not shown\\) is refused"):
+        read_environment({**PRODUCTION, "SCHEDULER_CLI_SECRET": "  "})
+
+
+def test_a_number_is_written_in_ascii_digits() -> None:
+    with pytest.raises(BadEnvironment, match="LEASE_SECONDS"):
+        read_environment({**PRODUCTION, "LEASE_SECONDS": "\u0663"})

@@ -81,6 +81,7 @@ def test_a_site_adds_its_tasks_by_a_module(
             'from scheduler_app.tasks import task\n@task("always_fail")\ndef f(context, config): ...\n',
             "Two tasks are named always_fail",
         ),
+        ("import sys\nsys.exit(3)", "SystemExit: 3"),
     ],
 )
 def test_a_site_module_that_fails_is_one_clear_line(

@@ -40,5 +40,5 @@ class Command(PlainCommand):
         if check_password(DEFAULT_PASSWORD, user.password):
             output.note(
                 f"warning: operator {name} has the well-known password {DEFAULT_PASSWORD!r}; "
-                "change it before anybody else can reach this address"
+                f"before anybody else can reach this address run `python manage.py changepassword {name}`"
             )
