@@ -17,6 +17,7 @@ from scheduler_app.models import Job
 from scheduler_app.queries.job_schedules import schedule_of
 from scheduler_app.queries.paging import Page, check_limit, decode_cursor, is_searchable, page_of
 
+LONGEST_SEARCH = 200
 _LIVE = Q(deleted_at__isnull=True)
 _ON = _LIVE & Q(enabled=True)
 STATES = {
@@ -38,9 +39,12 @@ def list_jobs(
 ) -> Page[Job]:
     """One page, newest first; deleted jobs only with state `deleted`. `search` is a part of the name.
 
-    Raises ValidationFailed for `limit`, `cursor` or an unknown `state`.
+    Raises ValidationFailed for `limit`, `cursor`, a long `search` or an unknown `state`.
     """
     check_limit(limit)
+    if len(search) > LONGEST_SEARCH:
+        message = f"must be at most {LONGEST_SEARCH} characters, got {len(search):,}"
+        raise ValidationFailed([FieldError("search", "too_long", message)])
     rows = Job.objects.filter(_state_filter(state)).order_by("-pk")
     if cursor:
         rows = rows.filter(pk__lt=decode_cursor(cursor))

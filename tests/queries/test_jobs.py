@@ -156,3 +156,9 @@ def test_a_broken_stored_schedule_is_told_and_stops_no_listing() -> None:
 )
 def test_local_time_shows_its_offset_and_its_letters_where_there_are_any(zone: str, expected: str) -> None:
     assert local_text(NOON, load_zone(zone)) == expected
+
+
+@pytest.mark.django_db
+def test_a_search_longer_than_a_name_is_refused() -> None:
+    with pytest.raises(ValidationFailed, match="at most 200 characters, got 100,000"):
+        list_jobs(limit=5, search="x" * 100_000)
