@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from posixpath import normpath
 from typing import Concatenate, ParamSpec
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import unquote, urlencode, urlsplit
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -64,6 +65,8 @@ def to_sign_in(request: HttpRequest) -> HttpResponse:
 
 
 def safe_next(wanted: str) -> str:
-    """`wanted` when it is a path of this site, else the dashboard."""
+    """`wanted` when it is a path of this site that can be opened, else the dashboard; never sign-out."""
     same_site = wanted.startswith("/") and url_has_allowed_host_and_scheme(wanted, allowed_hosts=None)
-    return wanted if same_site and "\\" not in wanted and wanted.isprintable() else LANDING
+    if not same_site or "\\" in wanted or not wanted.isprintable():
+        return LANDING
+    return LANDING if normpath(unquote(urlsplit(wanted).path)) == "/logout" else wanted

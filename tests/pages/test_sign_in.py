@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
-from urllib.parse import quote
+from html import unescape
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 import pytest
 from django.db.models import F
@@ -49,6 +51,24 @@ def test_sign_in_never_leads_to_another_site(reader: Client, wanted: str) -> Non
     assert reader.post(f"/login/?next={quote(wanted)}", PAIR)["Location"] == "/dashboard/"
     reader.post("/logout/")
     assert reader.post("/login/", {**PAIR, "next": wanted})["Location"] == "/dashboard/"
+
+
+@pytest.mark.parametrize(
+    "wanted", ["/logout/", "/logout", "/logout/?x=1", "/%6cogout/", "/jobs/../logout/", "/logout/#top"]
+)
+def test_sign_in_never_leads_to_sign_out(reader: Client, wanted: str) -> None:
+    assert reader.post("/login/", {**PAIR, "next": wanted})["Location"] == "/dashboard/"
+
+
+def test_the_link_in_the_header_keeps_where_the_person_wants_to_go(reader: Client) -> None:
+    wanted = "/jobs/?q=a&state=active"
+    page = reader.get(f"/login/?{urlencode({'next': wanted})}")
+    again = reader.post("/login/", {"username": "ada", "password": "wrong", "next": wanted})
+
+    for answer in (page, again):
+        link = re.search(r'<a class="btn" href="([^"]*)">Sign in</a>', text_of(answer))
+        assert link and parse_qs(urlsplit(unescape(link.group(1))).query) == {"next": [wanted]}
+    assert 'href="/login/">Sign in</a>' in text_of(reader.get("/login/"))
 
 
 def test_a_wrong_pair_says_the_same_for_known_and_unknown_names(reader: Client) -> None:
