@@ -206,6 +206,7 @@
   }
 
   /* ---- times ---- */
+  const LATE_S = 15;
   const pad = n => String(n).padStart(2, "0");
   function span(seconds) {
     if (seconds < 60) return `${seconds} s`;
@@ -217,14 +218,16 @@
     const seconds = Math.round((at - Date.now()) / 1000), far = Math.abs(seconds);
     if (far > 86400) return "";
     if (seconds > 0) return `in ${span(seconds)}`;
-    if (due && far >= 2) return `${span(far)} late`;
+    // Between two polls a healthy job's time passes; only a longer wait says that something is wrong.
+    if (due !== null && far < LATE_S) return "due now";
+    if (due === "") return `${span(far)} late`;
     return far < 1 ? "now" : `${span(far)} ago`;
   }
   function tellTimes(root = doc) {
     for (const at of $$("[data-rel]", root)) {
-      const due = at.hasAttribute("data-due"), text = relative(Date.parse(at.dataset.rel), due);
+      const due = at.getAttribute("data-due"), text = relative(Date.parse(at.dataset.rel), due);
       if (at.textContent !== text) at.textContent = text;
-      if (due) at.classList.toggle("late", text.endsWith("late"));
+      if (due === "") at.classList.toggle("late", text.endsWith("late"));
     }
   }
 
