@@ -23,7 +23,7 @@
   /* ---- live tick ---- */
   const IDLE_MS = 120000, IDLE_STEP = 30, WORST_STEP = 60, SIGNED_OUT_STEP = 30;
   const live = { timer: 0, due: 0, failures: 0, wait: 0, okAt: Date.now(), out: false, gone: false,
-                 paused: sessionStorage.getItem("live-paused") === "1", touched: Date.now() };
+                 paused: sessionStorage.getItem("live-paused") === "1", touched: Date.now(), woke: 0 };
   const region = () => doc.getElementById("live");
   const base = () => Number((region() ?? body).dataset.live ?? body.dataset.live ?? 0);
   const button = doc.getElementById("live-state");
@@ -60,6 +60,12 @@
     plan();
     showState();
   }
+  // Coming back shows what happened meanwhile, such as a sign-in elsewhere; a tab change fires two events.
+  function wake() {
+    if (doc.hidden || Date.now() - live.woke < 1000) return;
+    live.woke = Date.now();
+    tick();
+  }
   function showState() {
     if (!button) return;
     let state = "live", text;
@@ -87,9 +93,10 @@
     showState();
   }
   doc.addEventListener("visibilitychange", () => {
-    if (doc.hidden) { clearTimeout(live.timer); live.due = 0; return; }
-    tick();
+    if (doc.hidden) { clearTimeout(live.timer); live.due = live.woke = 0; return; }
+    wake();
   });
+  addEventListener("focus", wake);
   for (const kind of ["pointerdown", "pointermove", "keydown", "scroll"]) {
     addEventListener(kind, () => {
       const idle = Date.now() - live.touched > IDLE_MS;

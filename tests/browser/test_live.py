@@ -19,6 +19,7 @@ HIDE = """hidden => {
   Object.defineProperty(document, 'hidden', {configurable: true, get: () => hidden});
   document.dispatchEvent(new Event('visibilitychange'));
 }"""
+FOCUS = "window.dispatchEvent(new Event('focus'))"
 
 
 class Ticks:
@@ -215,6 +216,45 @@ def test_an_ended_session_shows_a_banner_and_the_page_goes_on_after_sign_in(
     watched.pass_time(31)
     expect(page.locator("#signed-out")).to_be_hidden()
     expect(page.locator("#live-state")).to_contain_text("Live")
+
+
+def test_coming_back_after_a_sign_in_elsewhere_asks_at_once(watched: Ticks, complaints: Complaints) -> None:
+    complaints.expected.append("401")
+    page = watched.page
+    page.goto("/dashboard/")
+    session: list[Any] = [one for one in page.context.cookies() if one["name"] == "sessionid"]
+    page.context.clear_cookies(name="sessionid")
+    watched.pass_time(5.1)
+    expect(page.locator("#signed-out")).to_be_visible()
+
+    page.context.add_cookies(session)
+    page.evaluate(FOCUS)
+    watched.settle()
+    expect(page.locator("#signed-out")).to_be_hidden()
+
+
+def test_focus_asks_once_and_never_in_a_hidden_or_paused_tab(watched: Ticks) -> None:
+    page = watched.page
+    page.evaluate(HIDE, True)
+    page.evaluate(FOCUS)
+    watched.settle()
+    assert watched.sent == 0
+
+    for shown in (1, 2):
+        page.evaluate(HIDE, False)
+        page.evaluate(FOCUS)
+        watched.settle()
+        assert watched.sent == shown
+        page.evaluate(HIDE, True)
+    page.evaluate(HIDE, False)
+    watched.settle()
+
+    page.keyboard.press("p")
+    watched.pass_time(2)
+    before = watched.sent
+    page.evaluate(FOCUS)
+    watched.pass_time(2)
+    assert watched.sent == before
 
 
 def test_actions_go_on_after_signing_in_again_in_another_tab(watched: Ticks, job: int) -> None:
