@@ -38,8 +38,7 @@ def test_the_newest_five_ranges_are_told_in_words(reader: Client) -> None:
 
     shown = _lines(text_of(reader.get(f"/jobs/{job.pk}/")))
 
-    year = " 2026" if "2026" in shown[0] else ""
-    assert [line.replace(year, "") if year else line for line in shown] == [
+    assert [line.replace(" 2026", "") for line in shown] == [
         "2 slots from 3 Jan 01:00:00 to 3 Jan 01:01:00 were not run: <b>",
         "more than 100,000 slots from 3 Jan 00:00:00 to 3 Jan 00:02:00 were not run: "
         "late, and the job skips late runs",
