@@ -20,7 +20,7 @@ from django.db.models import F, Min, Q
 from scheduler_app.conf import conf
 from scheduler_app.domain.retry import RetryRule
 from scheduler_app.domain.states import Status
-from scheduler_app.models import Execution, FenceCounter, Job, JobVersion, Lease, Pause
+from scheduler_app.models import Execution, FenceCounter, Heartbeat, Job, JobVersion, Lease, Pause
 from scheduler_app.services.heartbeats import Identity
 from scheduler_app.services.transactions import fetch_all, on_postgresql
 from scheduler_app.services.transitions import (
@@ -95,7 +95,11 @@ _DEFINITION = (
 
 
 def claim_and_start(*, request: ClaimRequest, identity: Identity, now: datetime) -> ClaimResult:
-    """Claim up to `limit` due rows and start them (attempts + 1, a new token) in the open transaction."""
+    """Claim up to `limit` due rows and start them (attempts + 1, a new token) in the open transaction.
+
+    Nothing is claimed for an incarnation whose sign of life has lapsed: a process that stood still between
+    its last look at the clock and this statement would only take rows to lose them.
+    """
     if request.limit < 1 or not request.tasks:
         return ClaimResult([], 0)
     if on_postgresql():
@@ -141,6 +145,8 @@ WITH picked AS MATERIALIZED (
   FROM scheduler_app_execution e JOIN scheduler_app_job j ON j.id = e.job_id
   WHERE e.claim_at IS NOT NULL AND e.claim_at <= %(now)s AND e.lane = %(lane)s {rank} {queue}
     AND e.task = ANY(%(tasks)s) AND j.enabled AND j.deleted_at IS NULL
+    AND EXISTS (SELECT 1 FROM scheduler_app_heartbeat own
+      WHERE own.incarnation = %(worker)s AND own.alive_until > %(now)s)
     AND NOT EXISTS (SELECT 1 FROM scheduler_app_pause p WHERE (p.until IS NULL OR p.until > %(now)s)
       AND (p.scope = 'all' OR (p.scope = 'queue' AND p.value = e.queue)
            OR (p.scope = 'job' AND p.value = e.job_id::text)
@@ -202,6 +208,8 @@ def _pick_of_tuple(found: tuple[Any, ...]) -> _Pick:
 
 
 def _pick_sqlite(request: ClaimRequest, identity: Identity, now: datetime) -> list[_Pick]:
+    if not Heartbeat.objects.filter(incarnation=identity.incarnation, alive_until__gt=now).exists():
+        return []
     due = Execution.objects.filter(
         claim_at__isnull=False,
         claim_at__lte=now,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from scheduler_app.domain.verdict import Ending
-from scheduler_app.models import Execution
+from scheduler_app.models import Execution, Heartbeat
 from scheduler_app.services.claiming import Claimed, ClaimRequest, ClaimResult, claim_and_start
 from scheduler_app.services.completion import FinishedAttempt, complete_attempts
 from scheduler_app.services.heartbeats import Identity
@@ -35,7 +35,8 @@ def pick(
 
 
 def claim(worker: Identity, *, now: datetime = NOW, limit: int = 10, **values: Any) -> list[Claimed]:
-    """The executions a worker starts."""
+    """The executions a worker starts, which shows a sign of life just before, as its loop does."""
+    Heartbeat.objects.filter(incarnation=worker.incarnation).update(alive_until=now + timedelta(seconds=45))
     return pick(worker, now=now, limit=limit, **values).claimed
 
 

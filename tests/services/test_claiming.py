@@ -365,3 +365,15 @@ def test_a_version_that_lacks_fields_takes_them_from_the_job() -> None:
     [claimed] = claim(make_worker())
 
     assert (claimed.row.id, claimed.timeout_seconds, claimed.on_lost_worker) == (row.id, 45, "retry")
+
+
+def test_an_incarnation_whose_sign_of_life_lapsed_claims_nothing() -> None:
+    make_job()
+    worker = make_worker()
+    tick(NOW)
+
+    assert pick(worker, now=at(45)).picked == 0
+    assert Execution.objects.get().status == "pending"
+    assert not Lease.objects.exists()
+
+    assert len(pick(worker, now=at(44)).claimed) == 1
