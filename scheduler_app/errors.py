@@ -58,10 +58,6 @@ class Forbidden(SchedulerError):
     """The caller did not show the right to do this."""
 
 
-class LeaseLost(SchedulerError):
-    """The holder of an execution has lost it; it must stop the task and write nothing."""
-
-
 class NonRetryable(SchedulerError):
     """Raised by a task to say that another attempt would fail in the same way."""
 

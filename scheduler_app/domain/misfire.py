@@ -8,7 +8,7 @@ Work is bounded whatever the gap: a schedule is asked for counts and neighbours,
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -59,7 +59,6 @@ class DuePlan:
     next_run_at: datetime | None
     watermark: datetime
     misfired: bool = False
-    late_reason: str = field(default="")
 
 
 def plan_due_slots(source: SlotSource, *, first: datetime, now: datetime, rule: MisfireRule) -> DuePlan:

@@ -7,7 +7,6 @@ workers which were cut off with us can show that they live.
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +27,6 @@ from scheduler_app.services.heartbeats import (
     retire,
 )
 from scheduler_app.services.recovery import BATCH_LEASES, fail_unknown_tasks, recover_lost_leases
-from scheduler_app.services.retention import prune_history
 from scheduler_app.services.scheduling import BATCH_JOBS, materialise_due, next_due_at, review_held_jobs
 from scheduler_app.services.turns import promote_stranded
 from scheduler_app.services.wakeups import JOBS_CHANGED, notify_workers
@@ -39,7 +37,6 @@ UNFINISHED_PAUSE_SECONDS = 0.05
 # The reading is a little older than it looks; waking a hair late saves a tick that finds nothing.
 DUE_MARGIN_SECONDS = 0.002
 SLOW_PERIOD_SECONDS = 60.0
-RETENTION_PERIOD_SECONDS = 3600.0
 
 
 @dataclass(slots=True)
@@ -152,13 +149,6 @@ class SchedulerLoop:
             if step < -CLOCK_STEP_SECONDS:
                 realign_after_step_back(now=instant.now, step_seconds=step)
         self._last = instant
-
-    def _first_retention(self) -> float:
-        """Spread over the hour, so that schedulers started together do not prune together."""
-        return time.monotonic() + random.uniform(0.2, 1.0) * RETENTION_PERIOD_SECONDS
-
-    def _prune_history(self, instant: Instant) -> None:
-        prune_history(now=instant.now)
 
     def _promote(self, instant: Instant) -> None:
         if promote_stranded(now=instant.now):
